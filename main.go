@@ -181,19 +181,19 @@ type app struct {
 
 // open opens the folder and the port, and creates the components without starting
 // them.
-func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
+func open(ctx context.Context, config *cli.Config) (_ *app, err error) {
 	if err := store.CheckDescriptors(); err != nil {
 		return nil, err
 	}
-	options := storeOptions(c)
-	a := &app{config: c, log: options.Log}
+	options := storeOptions(config)
+	a := &app{config: config, log: options.Log}
 	child.SupportedConfinement().Warn(a.log)
-	if c.Replicate != "" {
+	if config.Replicate != "" {
 		if err := a.replicate(&options); err != nil {
 			return nil, err
 		}
 	}
-	if c.Cluster != "" {
+	if config.Cluster != "" {
 		if err := a.share(ctx, &options); err != nil {
 			return nil, fmt.Errorf("cluster: %w", err)
 		}
@@ -213,22 +213,22 @@ func open(ctx context.Context, c *cli.Config) (_ *app, err error) {
 // listen opens the port, once access control is settled, and creates the components, some
 // of which need the server's address.
 func (a *app) listen(ctx context.Context) error {
-	c := a.config
+	config := a.config
 	verifier, err := a.access(ctx)
 	if err != nil {
 		return err
 	}
-	programs, err := mcp.OpenPrograms(c.StdioMCP, mcp.ProgramOptions{
-		Folder:      filepath.Join(c.Data, "mcp"),
+	programs, err := mcp.OpenPrograms(config.StdioMCP, mcp.ProgramOptions{
+		Folder:      filepath.Join(config.Data, "mcp"),
 		Environment: os.Environ(),
 	})
 	if err != nil {
 		return err
 	}
-	if a.listener, err = net.Listen("tcp", c.Addr); err != nil {
+	if a.listener, err = net.Listen("tcp", config.Addr); err != nil {
 		return err
 	}
-	a.publicURL = c.PublicAddress(a.listener.Addr())
+	a.publicURL = config.PublicAddress(a.listener.Addr())
 	a.assemble(verifier, programs)
 	return nil
 }
@@ -284,153 +284,153 @@ func openCluster(ctx context.Context, c *cli.Config) (cli.Cluster, error) {
 // access returns the verifier of the operator's identity proxy, or nil if there is
 // none. It returns an error if other machines could connect without access control.
 func (a *app) access(ctx context.Context) (*auth.Verifier, error) {
-	c := a.config
-	if c.AccessAUD != "" {
+	config := a.config
+	if config.AccessAUD != "" {
 		return auth.NewVerifier(ctx, auth.VerifierOptions{
-			JWKSURL:  c.AccessJWKSURL,
-			Audience: c.AccessAUD,
-			Issuer:   c.AccessIssuer,
+			JWKSURL:  config.AccessJWKSURL,
+			Audience: config.AccessAUD,
+			Issuer:   config.AccessIssuer,
 			Log:      a.log,
 		})
 	}
-	if a.folder.HasHadKeys() || c.NoAuth || c.Loopback() {
+	if a.folder.HasHadKeys() || config.NoAuth || config.Loopback() {
 		return nil, nil
 	}
 	return nil, fmt.Errorf(
 		"%s can be reached from other machines and nothing controls access: set EDGE_ACCESS_AUD, make an API key "+
 			"with \"satchel key create\", or start with --no-auth to mean it",
-		c.Addr,
+		config.Addr,
 	)
 }
 
 // assemble creates the components, each after those it uses.
 func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
-	c, log := a.config, a.log
+	config, log := a.config, a.log
 	env := store.Env{
 		Folder:  a.folder,
-		Allow:   c.OutboundAllow,
+		Allow:   config.OutboundAllow,
 		Own:     egress.NewOwnHosts(a.publicURL),
 		Version: version,
 		Log:     log,
 	}
-	client := egress.New(egress.Policy{Allow: c.OutboundAllow}) // for URLs of agents' owners
-	p := httpapi.Parts{Folder: a.folder, Replicas: a.replicas}
+	client := egress.New(egress.Policy{Allow: config.OutboundAllow}) // for URLs of agents' owners
+	parts := httpapi.Parts{Folder: a.folder, Replicas: a.replicas}
 	if a.cluster != nil {
-		p.Cluster = a.cluster
+		parts.Cluster = a.cluster
 	}
 
-	p.Credentials = credentials.New(credentials.Options{Env: env, Address: a.publicURL})
-	env.Credentials = p.Credentials.Find
-	p.APIs = apis.New(env)
-	p.Index = vector.New(a.folder, vector.Local(), log)
-	p.Index.SetRemote(vector.NewRemote(env))
+	parts.Credentials = credentials.New(credentials.Options{Env: env, Address: a.publicURL})
+	env.Credentials = parts.Credentials.Find
+	parts.APIs = apis.New(env)
+	parts.Index = vector.New(a.folder, vector.Local(), log)
+	parts.Index.SetRemote(vector.NewRemote(env))
 	scripts := script.New(script.Options{Fetch: client.Do})
-	p.Browser = browser.New(browser.Options{
+	parts.Browser = browser.New(browser.Options{
 		Env:         env,
-		Find:        findBrowser(c),
-		Warm:        c.WarmBrowser,
-		MaxDownload: maxUpload(c),
-		CDP:         c.AllowCDP,
-		Remote:      browser.Remote{URL: c.BrowserCDP, ProxyAddr: c.BrowserProxyAddr},
+		Find:        findBrowser(config),
+		Warm:        config.WarmBrowser,
+		MaxDownload: maxUpload(config),
+		CDP:         config.AllowCDP,
+		Remote:      browser.Remote{URL: config.BrowserCDP, ProxyAddr: config.BrowserProxyAddr},
 	})
-	p.Live = live.New(live.Options{
-		Browser:   p.Browser,
+	parts.Live = live.New(live.Options{
+		Browser:   parts.Browser,
 		PublicURL: a.publicURL,
 		Log:       log,
 	})
-	p.Crawler = crawl.New(crawl.Options{
+	parts.Crawler = crawl.New(crawl.Options{
 		Env:     env,
 		Extract: document.ReadPage,
-		Render:  p.Browser.Render,
+		Render:  parts.Browser.Render,
 	})
-	p.Catalogue = mcp.NewCatalogue(c.MCPRegistry, version)
-	p.MCP = registry.New(registry.Options{
+	parts.Catalogue = mcp.NewCatalogue(config.MCPRegistry, version)
+	parts.MCP = registry.New(registry.Options{
 		Env:       env,
-		Logins:    p.Credentials,
+		Logins:    parts.Credentials,
 		Programs:  programs,
-		Variables: p.Credentials.Variables,
+		Variables: parts.Credentials.Variables,
 	})
-	p.Toolbox = chat.NewToolbox(chat.ToolOptions{
+	parts.Toolbox = chat.NewToolbox(chat.ToolOptions{
 		Scripts: scripts,
-		MCP:     p.MCP.Call,
+		MCP:     parts.MCP.Call,
 		HTTP:    client,
 		Workflow: func(ctx context.Context, db *store.DB, run chat.WorkflowRun) (any, error) {
-			return p.Flow.RunTool(ctx, db, run)
+			return parts.Flow.RunTool(ctx, db, run)
 		},
 		Credentials: env.Credentials,
-		APIs:        p.APIs,
+		APIs:        parts.APIs,
 		Version:     version,
 		Log:         log,
 	})
-	p.Chat = chat.New(chat.Options{
-		Model: llm.New(llm.Options{Allow: c.OutboundAllow}),
-		Index: p.Index,
-		Tools: p.Toolbox.Tools,
+	parts.Chat = chat.New(chat.Options{
+		Model: llm.New(llm.Options{Allow: config.OutboundAllow}),
+		Index: parts.Index,
+		Tools: parts.Toolbox.Tools,
 		Log:   log,
 		Browser: func(db *store.DB) ([]chat.Tool, func()) {
-			return p.Navigator.Tools(db)
+			return parts.Navigator.Tools(db)
 		},
 	})
-	p.Navigator = browse.New(browse.Options{
-		Chat:    p.Chat,
-		Live:    p.Live,
-		Browser: p.Browser,
+	parts.Navigator = browse.New(browse.Options{
+		Chat:    parts.Chat,
+		Live:    parts.Live,
+		Browser: parts.Browser,
 		Log:     log,
 	})
-	p.Gateways = gateways.New(gateways.Options{
+	parts.Gateways = gateways.New(gateways.Options{
 		Env:     env,
 		Address: a.publicURL,
-		Public:  c.PublicURLSet,
+		Public:  config.PublicURLSet,
 	})
-	poller, answerer := gateways.NewPoller(p.Gateways), gateways.NewAnswerer(p.Gateways, p.Chat.Answer)
-	p.Webhooks = webhook.New(env)
+	poller, answerer := gateways.NewPoller(parts.Gateways), gateways.NewAnswerer(parts.Gateways, parts.Chat.Answer)
+	parts.Webhooks = webhook.New(env)
 
-	p.Flow = flow.New(flow.Options{
+	parts.Flow = flow.New(flow.Options{
 		Env:     env,
-		Index:   p.Index,
+		Index:   parts.Index,
 		Scripts: scripts,
 	})
-	p.Flow.Browse(p.Browser, p.Live)
-	p.Flow.Instruct(p.Navigator, p.Credentials.Variables)
-	p.Flow.Register(flow.MessageKinds(p.Gateways))
-	p.Flow.Register(map[string]*flow.Kind{
-		"chat":      flow.ChatKind(p.Chat),
-		"tool":      flow.ToolKind(p.Toolbox),
-		"operation": flow.OperationKind(p.APIs),
+	parts.Flow.Browse(parts.Browser, parts.Live)
+	parts.Flow.Instruct(parts.Navigator, parts.Credentials.Variables)
+	parts.Flow.Register(flow.MessageKinds(parts.Gateways))
+	parts.Flow.Register(map[string]*flow.Kind{
+		"chat":      flow.ChatKind(parts.Chat),
+		"tool":      flow.ToolKind(parts.Toolbox),
+		"operation": flow.OperationKind(parts.APIs),
 	})
 	dispatcher := dispatch.New(
 		a.folder,
 		log,
-		dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: p.Webhooks.Handle},
-		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: p.Flow.OnEvents},
+		dispatch.Consumer{Name: store.ConsumerWebhooks, Handle: parts.Webhooks.Handle},
+		dispatch.Consumer{Name: store.ConsumerWorkflows, Handle: parts.Flow.OnEvents},
 	)
 	called := callbacks.Callbacks{
-		Engine:  p.Flow,
-		Chat:    p.Chat,
-		Toolbox: p.Toolbox,
+		Engine:  parts.Flow,
+		Chat:    parts.Chat,
+		Toolbox: parts.Toolbox,
 	}
-	p.Scheduler = schedule.New(schedule.Options{
+	parts.Scheduler = schedule.New(schedule.Options{
 		Env:     env,
 		Runners: called.Runners(),
 		Tasks:   called.Task,
 	})
 
 	a.workers = []worker{
-		a.folder, p.Index, scripts, p.Browser, p.Live, p.Navigator, p.Flow, p.Crawler, p.Webhooks, p.Gateways, poller,
-		answerer, dispatcher, p.Scheduler, p.MCP,
+		a.folder, parts.Index, scripts, parts.Browser, parts.Live, parts.Navigator, parts.Flow, parts.Crawler,
+		parts.Webhooks, parts.Gateways, poller, answerer, dispatcher, parts.Scheduler, parts.MCP,
 	}
 	a.server = httpapi.New(httpapi.Options{
-		Parts:          p,
+		Parts:          parts,
 		Verifier:       verifier,
-		NoAuth:         c.NoAuth,
-		DefaultRole:    c.Role(),
-		DefaultRoleSet: c.DefaultRoleSet,
-		RateLimits:     c.RateLimits,
-		TrustedProxies: c.TrustedProxies,
-		CORSOrigins:    c.CORSOrigins,
-		CORSConfigured: c.CORSOriginsSet,
+		NoAuth:         config.NoAuth,
+		DefaultRole:    config.Role(),
+		DefaultRoleSet: config.DefaultRoleSet,
+		RateLimits:     config.RateLimits,
+		TrustedProxies: config.TrustedProxies,
+		CORSOrigins:    config.CORSOrigins,
+		CORSConfigured: config.CORSOriginsSet,
 		PublicURL:      a.publicURL,
-		MaxUpload:      maxUpload(c),
+		MaxUpload:      maxUpload(config),
 		Version:        version,
 		Log:            log,
 	})

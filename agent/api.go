@@ -167,21 +167,21 @@ type APIAllow struct {
 }
 
 // Fits reports whether an operation is allowed.
-func (a *APIAllow) Fits(o *Operation) bool {
+func (a *APIAllow) Fits(operation *Operation) bool {
 	if len(a.Methods) > 0 &&
 		!slices.ContainsFunc(a.Methods, func(m string) bool {
-			return strings.EqualFold(m, o.Method)
+			return strings.EqualFold(m, operation.Method)
 		}) {
 		return false
 	}
 	if len(a.Operations) > 0 &&
-		!slices.Contains(a.Operations, o.ID) &&
-		!slices.Contains(a.Operations, o.Name) {
+		!slices.Contains(a.Operations, operation.ID) &&
+		!slices.Contains(a.Operations, operation.Name) {
 		return false
 	}
 	return len(a.Tags) == 0 ||
 		slices.ContainsFunc(a.Tags, func(tag string) bool {
-			return slices.Contains(o.Tags, tag)
+			return slices.Contains(operation.Tags, tag)
 		})
 }
 

@@ -40,26 +40,27 @@ type ContactChange struct {
 	ID string `json:"-"` // of the contact in a row of an import, or empty
 }
 
-// Apply writes the given fields into c and normalizes it: trimmed text, tags
+// Apply writes the given fields into contact and normalizes it: trimmed text, tags
 // without blanks and duplicates, metadata an object.
-func (ch ContactChange) Apply(c *Contact) {
-	ch.Name.Into(&c.Name)
-	ch.Email.Into(&c.Email)
-	ch.Phone.Into(&c.Phone)
-	ch.Telegram.Into(&c.Telegram)
-	ch.WhatsApp.Into(&c.WhatsApp)
-	ch.SocialHandle.Into(&c.SocialHandle)
-	ch.ExternalID.Into(&c.ExternalID)
-	ch.Notes.Into(&c.Notes)
-	ch.Tags.Into(&c.Tags)
-	ch.Metadata.Into(&c.Metadata)
+func (ch ContactChange) Apply(contact *Contact) {
+	ch.Name.Into(&contact.Name)
+	ch.Email.Into(&contact.Email)
+	ch.Phone.Into(&contact.Phone)
+	ch.Telegram.Into(&contact.Telegram)
+	ch.WhatsApp.Into(&contact.WhatsApp)
+	ch.SocialHandle.Into(&contact.SocialHandle)
+	ch.ExternalID.Into(&contact.ExternalID)
+	ch.Notes.Into(&contact.Notes)
+	ch.Tags.Into(&contact.Tags)
+	ch.Metadata.Into(&contact.Metadata)
 	for _, field := range []*string{
-		&c.Name, &c.Email, &c.Phone, &c.Telegram, &c.WhatsApp, &c.SocialHandle, &c.ExternalID,
+		&contact.Name, &contact.Email, &contact.Phone, &contact.Telegram, &contact.WhatsApp,
+		&contact.SocialHandle, &contact.ExternalID,
 	} {
 		*field = strings.TrimSpace(*field)
 	}
-	c.Tags = CleanTags(c.Tags)
-	c.Metadata = defaultObject(c.Metadata)
+	contact.Tags = CleanTags(contact.Tags)
+	contact.Metadata = defaultObject(contact.Metadata)
 }
 
 // CleanTags trims tags and drops blanks and duplicates, keeping their order. It

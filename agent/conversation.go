@@ -89,23 +89,23 @@ type InboxChange struct {
 	Read       Optional[bool]               `json:"read,omitempty" doc:"true marks it as read, false as unread."`
 }
 
-// Apply writes the given fields into c.
-func (ch InboxChange) Apply(c *Conversation) {
+// Apply writes the given fields into conversation.
+func (ch InboxChange) Apply(conversation *Conversation) {
 	if ch.Status.Given {
-		c.Status = cmp.Or(ch.Status.Value, ConversationOpen)
+		conversation.Status = cmp.Or(ch.Status.Value, ConversationOpen)
 	}
 	if ch.Assignee.Given {
-		c.Assignee = nil
+		conversation.Assignee = nil
 		if email := NormalEmail(ch.Assignee.Value); email != "" {
-			c.Assignee = &email
+			conversation.Assignee = &email
 		}
 	}
-	ch.NeedsHuman.Into(&c.NeedsHuman)
+	ch.NeedsHuman.Into(&conversation.NeedsHuman)
 	switch {
 	case ch.Read.Given && !ch.Read.Value:
-		c.Unread = max(c.Unread, 1)
-	case ch.Read.Given, ch.Status.Given && c.Status == ConversationResolved:
-		c.Unread = 0
+		conversation.Unread = max(conversation.Unread, 1)
+	case ch.Read.Given, ch.Status.Given && conversation.Status == ConversationResolved:
+		conversation.Unread = 0
 	}
 }
 
@@ -149,21 +149,21 @@ const (
 // of the given type: the platform's thread or, if there is none yet, the
 // contact's id on the platform. Email goes to the contact's address. It returns
 // "" if there is no recipient.
-func (c *Conversation) Recipient(t GatewayType, contact *Contact) string {
+func (c *Conversation) Recipient(gatewayType GatewayType, contact *Contact) string {
 	switch {
-	case t == GatewayEmail:
+	case gatewayType == GatewayEmail:
 		return contact.Email
 	case c.ExternalThreadID != "":
 		return c.ExternalThreadID
-	case t == GatewaySMS:
+	case gatewayType == GatewaySMS:
 		return contact.Phone
-	case t == GatewayWhatsApp:
+	case gatewayType == GatewayWhatsApp:
 		return cmp.Or(contact.WhatsApp, contact.Phone)
-	case t == GatewaySlack && strings.HasPrefix(contact.ExternalID, SlackContact):
+	case gatewayType == GatewaySlack && strings.HasPrefix(contact.ExternalID, SlackContact):
 		return strings.TrimPrefix(contact.ExternalID, SlackContact)
-	case t == GatewayTelegram && strings.HasPrefix(contact.ExternalID, TelegramContact):
+	case gatewayType == GatewayTelegram && strings.HasPrefix(contact.ExternalID, TelegramContact):
 		return strings.TrimPrefix(contact.ExternalID, TelegramContact)
-	case t == GatewayWebhook:
+	case gatewayType == GatewayWebhook:
 		return cmp.Or(contact.ExternalID, contact.ID)
 	}
 	return ""
@@ -222,23 +222,27 @@ type FeedbackChange struct {
 // Apply returns feedback with the given fields changed, or nil if it is then
 // empty.
 func (ch FeedbackChange) Apply(before *Feedback) (*Feedback, error) {
-	var f Feedback
+	var feedback Feedback
 	if before != nil {
-		f = *before
+		feedback = *before
 	}
-	ch.Comment.Into(&f.Comment)
+	ch.Comment.Into(&feedback.Comment)
 	if ch.Rating.Given {
-		if f.Rating = nil; !ch.Rating.Null {
-			f.Rating = &ch.Rating.Value
+		if feedback.Rating = nil; !ch.Rating.Null {
+			feedback.Rating = &ch.Rating.Value
 		}
 	}
 	var is Issues
-	is.Check(f.Rating == nil || *f.Rating == 1 || *f.Rating == -1, "rating", "must be 1, -1 or null")
-	is.checkText("comment", f.Comment, 2000)
-	if f == (Feedback{}) {
+	is.Check(
+		feedback.Rating == nil || *feedback.Rating == 1 || *feedback.Rating == -1,
+		"rating",
+		"must be 1, -1 or null",
+	)
+	is.checkText("comment", feedback.Comment, 2000)
+	if feedback == (Feedback{}) {
 		return nil, is.Err()
 	}
-	return &f, is.Err()
+	return &feedback, is.Err()
 }
 
 // MaxMessageLength limits the content of a message, in characters.

@@ -218,7 +218,7 @@ func (c *Credential) Validate(values map[string]string) error {
 	return is.Err()
 }
 
-func (c *CredentialConfig) check(t CredentialType, is *Issues) {
+func (c *CredentialConfig) check(credentialType CredentialType, is *Issues) {
 	for name, address := range map[string]string{
 		"auth_url":   c.AuthURL,
 		"token_url":  c.TokenURL,
@@ -255,7 +255,7 @@ func (c *CredentialConfig) check(t CredentialType, is *Issues) {
 		is.checkText("config.test.body", test.Body, 4000)
 	}
 	is.Check(len(c.AccountFields) <= 5, "config.account_fields", "must have at most 5 items")
-	if t == CredentialOAuth2 {
+	if credentialType == CredentialOAuth2 {
 		c.checkGrant(is)
 	}
 }

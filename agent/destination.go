@@ -85,8 +85,8 @@ func (h hostChange) changesHost() bool {
 
 // CheckHosts rejects a config that would send a stored credential to another
 // host than before, unless the change also sets the credential.
-func (c *GatewayConfig) CheckHosts(t GatewayType, before GatewayConfig, change GatewayConfigChange) error {
-	api := hostChange{"apiBaseUrl", c.APIAddress(t), before.APIAddress(t)}
+func (c *GatewayConfig) CheckHosts(gatewayType GatewayType, before GatewayConfig, change GatewayConfigChange) error {
+	api := hostChange{"apiBaseUrl", c.APIAddress(gatewayType), before.APIAddress(gatewayType)}
 	mail := hostChange{"smtpHost, smtpPort or smtpTls", c.mailAddress(), before.mailAddress()}
 	hook := hostChange{"url", c.URL, before.URL}
 	var is Issues
@@ -98,7 +98,7 @@ func (c *GatewayConfig) CheckHosts(t GatewayType, before GatewayConfig, change G
 		)
 	}
 	check("botToken", c.BotToken != "", api, change.BotToken.Given)
-	check("webhookSecret", c.WebhookSecret != "" && t == GatewayTelegram, api, change.WebhookSecret.Given)
+	check("webhookSecret", c.WebhookSecret != "" && gatewayType == GatewayTelegram, api, change.WebhookSecret.Given)
 	check("apiKey", c.APIKey != "", api, change.APIKey.Given)
 	check("authToken", c.AuthToken != "", api, change.AuthToken.Given)
 	check("smtpPassword", c.SMTPPassword != "", mail, change.SMTPPassword.Given)

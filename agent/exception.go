@@ -39,42 +39,42 @@ func DecodeExceptions(raw []byte) []TaskException {
 }
 
 // exception returns the exception for the occurrence whose original start is start.
-func (t *Task) exception(start Time) (TaskException, bool) {
-	i, ok := t.exceptionAt(start)
+func (task *Task) exception(start Time) (TaskException, bool) {
+	i, ok := task.exceptionAt(start)
 	if !ok {
 		return TaskException{}, false
 	}
-	return t.Exceptions[i], true
+	return task.Exceptions[i], true
 }
 
-func (t *Task) exceptionAt(start Time) (int, bool) {
-	return slices.BinarySearchFunc(t.Exceptions, start, func(e TaskException, start Time) int {
+func (task *Task) exceptionAt(start Time) (int, bool) {
+	return slices.BinarySearchFunc(task.Exceptions, start, func(e TaskException, start Time) int {
 		return e.OriginalStart.Compare(start.Time)
 	})
 }
 
 // regularOccurrence returns the occurrence that the recurrence puts at start.
-func (t *Task) regularOccurrence(start Time) Occurrence {
+func (task *Task) regularOccurrence(start Time) Occurrence {
 	return Occurrence{
-		ID:            occurrenceID(t.ID, start),
+		ID:            occurrenceID(task.ID, start),
 		OriginalStart: start,
 		StartTime:     start,
-		EndTime:       At(start.Add(t.EndTime.Sub(t.StartTime.Time))),
+		EndTime:       At(start.Add(task.EndTime.Sub(task.StartTime.Time))),
 	}
 }
 
 // changedOccurrences returns the occurrences that have an exception and take place.
-func (t *Task) changedOccurrences() (list []Occurrence) {
-	for _, e := range t.Exceptions {
+func (task *Task) changedOccurrences() (list []Occurrence) {
+	for _, e := range task.Exceptions {
 		if !e.Cancelled {
-			list = append(list, t.occurrenceOf(e))
+			list = append(list, task.occurrenceOf(e))
 		}
 	}
 	return list
 }
 
-func (t *Task) occurrenceOf(e TaskException) Occurrence {
-	o := t.regularOccurrence(e.OriginalStart)
+func (task *Task) occurrenceOf(e TaskException) Occurrence {
+	o := task.regularOccurrence(e.OriginalStart)
 	if !e.StartTime.IsZero() {
 		o.StartTime, o.EndTime = e.StartTime, e.EndTime
 	}
@@ -84,39 +84,39 @@ func (t *Task) occurrenceOf(e TaskException) Occurrence {
 // Occurrence returns the occurrence whose original start is start, with the time
 // to which it was moved. Fractions of a second are ignored, since the ids of
 // occurrences have none.
-func (t *Task) Occurrence(start Time) (o Occurrence, err error) {
-	if t.Recurrence == RecurNone {
-		return o, Invalid("taskId", "does not recur: change the task itself")
+func (task *Task) Occurrence(start Time) (occurrence Occurrence, err error) {
+	if task.Recurrence == RecurNone {
+		return occurrence, Invalid("taskId", "does not recur: change the task itself")
 	}
 	second := func(at Time) time.Time { return at.Truncate(time.Second) }
-	t.eachStart(start, func(s Time) bool {
+	task.eachStart(start, func(s Time) bool {
 		if second(s).Equal(second(start)) {
-			o = t.regularOccurrence(s)
+			occurrence = task.regularOccurrence(s)
 		}
 		return s.Before(start.Time)
 	})
-	if o.ID == "" {
-		return o, NotFound("occurrence", occurrenceID(t.ID, start))
+	if occurrence.ID == "" {
+		return occurrence, NotFound("occurrence", occurrenceID(task.ID, start))
 	}
-	if e, ok := t.exception(o.StartTime); ok {
-		o = t.occurrenceOf(e)
+	if e, ok := task.exception(occurrence.StartTime); ok {
+		occurrence = task.occurrenceOf(e)
 	}
-	return o, nil
+	return occurrence, nil
 }
 
 // WithOccurrence returns the task as one of its occurrences shows it: with the texts of that
 // occurrence, and without exceptions.
-func (t Task) WithOccurrence(o Occurrence) Task {
-	if e, ok := t.exception(o.OriginalStart); ok {
+func (task Task) WithOccurrence(o Occurrence) Task {
+	if e, ok := task.exception(o.OriginalStart); ok {
 		if e.Title != "" {
-			t.Title = e.Title
+			task.Title = e.Title
 		}
 		if e.Description != "" {
-			t.Description = e.Description
+			task.Description = e.Description
 		}
 	}
-	t.Exceptions = []TaskException{}
-	return t
+	task.Exceptions = []TaskException{}
+	return task
 }
 
 // ParseOccurrenceStart parses the start of an occurrence in a URL: in the format
@@ -133,136 +133,137 @@ func ParseOccurrenceStart(text string) (start Time, err error) {
 
 // ChangeOccurrence applies a change to one occurrence. Fields that only a whole
 // task has are an error. A cancelled occurrence takes place again.
-func (t *Task) ChangeOccurrence(start Time, c TaskChange) error {
-	if field := c.seriesField(); field != "" {
+func (task *Task) ChangeOccurrence(start Time, change TaskChange) error {
+	if field := change.seriesField(); field != "" {
 		return Invalid(
 			field,
 			"cannot be set for one occurrence; give scope=following to set it for this and all later ones",
 		)
 	}
-	before, err := t.Occurrence(start)
+	before, err := task.Occurrence(start)
 	if err != nil {
 		return err
 	}
-	e, _ := t.exception(before.OriginalStart)
-	e.OriginalStart, e.Cancelled, e.StartTime, e.EndTime = before.OriginalStart, false, before.StartTime, before.EndTime
-	c.Title.Into(&e.Title)
-	c.Description.Into(&e.Description)
-	if c.StartTime.Given {
-		if e.StartTime = c.StartTime.Value; c.StartTime.Null {
-			e.StartTime = e.OriginalStart
+	exception, _ := task.exception(before.OriginalStart)
+	exception.OriginalStart, exception.Cancelled, exception.StartTime, exception.EndTime =
+		before.OriginalStart, false, before.StartTime, before.EndTime
+	change.Title.Into(&exception.Title)
+	change.Description.Into(&exception.Description)
+	if change.StartTime.Given {
+		if exception.StartTime = change.StartTime.Value; change.StartTime.Null {
+			exception.StartTime = exception.OriginalStart
 		}
-		e.EndTime = At(e.StartTime.Add(before.EndTime.Sub(before.StartTime.Time)))
+		exception.EndTime = At(exception.StartTime.Add(before.EndTime.Sub(before.StartTime.Time)))
 	}
-	if c.EndTime.Given {
-		e.EndTime = c.EndTime.Value
+	if change.EndTime.Given {
+		exception.EndTime = change.EndTime.Value
 	}
-	if e.Title == t.Title {
-		e.Title = ""
+	if exception.Title == task.Title {
+		exception.Title = ""
 	}
-	if e.Description == t.Description {
-		e.Description = ""
+	if exception.Description == task.Description {
+		exception.Description = ""
 	}
-	t.setException(e)
+	task.setException(exception)
 	return nil
 }
 
 // CancelOccurrence cancels one occurrence.
-func (t *Task) CancelOccurrence(start Time) error {
-	o, err := t.Occurrence(start)
+func (task *Task) CancelOccurrence(start Time) error {
+	o, err := task.Occurrence(start)
 	if err == nil {
-		t.setException(TaskException{OriginalStart: o.OriginalStart, Cancelled: true})
+		task.setException(TaskException{OriginalStart: o.OriginalStart, Cancelled: true})
 	}
 	return err
 }
 
-func (t *Task) setException(e TaskException) {
-	t.Exceptions = slices.Clone(t.Exceptions)
-	if i, ok := t.exceptionAt(e.OriginalStart); ok {
-		t.Exceptions[i] = e
+func (task *Task) setException(e TaskException) {
+	task.Exceptions = slices.Clone(task.Exceptions)
+	if i, ok := task.exceptionAt(e.OriginalStart); ok {
+		task.Exceptions[i] = e
 	} else {
-		t.Exceptions = slices.Insert(t.Exceptions, i, e)
+		task.Exceptions = slices.Insert(task.Exceptions, i, e)
 	}
-	t.fillExceptions()
+	task.fillExceptions()
 }
 
 // Split ends a recurring task before the occurrence whose original start is start,
 // and returns that occurrence and all later ones as a new task. whole reports that
 // it was the first, so nothing is left of t.
-func (t *Task) Split(start Time) (rest Task, whole bool, err error) {
-	o, err := t.Occurrence(start)
+func (task *Task) Split(start Time) (rest Task, whole bool, err error) {
+	occurrence, err := task.Occurrence(start)
 	if err != nil {
 		return rest, false, err
 	}
-	start = o.OriginalStart
-	n := 0
-	t.eachStart(Time{}, func(s Time) bool {
+	start = occurrence.OriginalStart
+	count := 0
+	task.eachStart(Time{}, func(s Time) bool {
 		if s.Before(start.Time) {
-			n++
+			count++
 		}
 		return s.Before(start.Time)
 	})
-	rest = *t
-	regular := t.regularOccurrence(start)
+	rest = *task
+	regular := task.regularOccurrence(start)
 	rest.StartTime, rest.EndTime = regular.StartTime, regular.EndTime
-	i, _ := t.exceptionAt(start)
-	rest.Exceptions, t.Exceptions = slices.Clone(t.Exceptions[i:]), slices.Clone(t.Exceptions[:i])
-	if t.RecurrenceCount > 0 {
-		t.RecurrenceCount, rest.RecurrenceCount = n, t.RecurrenceCount-n
+	i, _ := task.exceptionAt(start)
+	rest.Exceptions, task.Exceptions = slices.Clone(task.Exceptions[i:]), slices.Clone(task.Exceptions[:i])
+	if task.RecurrenceCount > 0 {
+		task.RecurrenceCount, rest.RecurrenceCount = count, task.RecurrenceCount-count
 	} else {
-		t.RecurrenceEnd = At(start.Add(-time.Millisecond))
+		task.RecurrenceEnd = At(start.Add(-time.Millisecond))
 	}
-	return rest, n == 0, nil
+	return rest, count == 0, nil
 }
 
 // fillExceptions sorts exceptions, sets their empty fields to their defaults and
 // drops those that change nothing.
-func (t *Task) fillExceptions() {
+func (task *Task) fillExceptions() {
 	list := []TaskException{}
-	for _, e := range t.Exceptions {
-		regular := t.regularOccurrence(e.OriginalStart)
+	for _, exception := range task.Exceptions {
+		regular := task.regularOccurrence(exception.OriginalStart)
 		switch {
-		case e.Cancelled:
-			e = TaskException{OriginalStart: e.OriginalStart, Cancelled: true}
-		case !e.StartTime.IsZero() && e.EndTime.IsZero():
-			e.EndTime = At(e.StartTime.Add(t.EndTime.Sub(t.StartTime.Time)))
-		case e.StartTime.IsZero() && !e.EndTime.IsZero():
-			e.StartTime = e.OriginalStart
+		case exception.Cancelled:
+			exception = TaskException{OriginalStart: exception.OriginalStart, Cancelled: true}
+		case !exception.StartTime.IsZero() && exception.EndTime.IsZero():
+			exception.EndTime = At(exception.StartTime.Add(task.EndTime.Sub(task.StartTime.Time)))
+		case exception.StartTime.IsZero() && !exception.EndTime.IsZero():
+			exception.StartTime = exception.OriginalStart
 		}
-		if e.StartTime == regular.StartTime && e.EndTime == regular.EndTime {
-			e.StartTime, e.EndTime = Time{}, Time{}
+		if exception.StartTime == regular.StartTime && exception.EndTime == regular.EndTime {
+			exception.StartTime, exception.EndTime = Time{}, Time{}
 		}
-		if e != (TaskException{OriginalStart: e.OriginalStart}) || e.OriginalStart.IsZero() {
-			list = append(list, e)
+		if exception != (TaskException{OriginalStart: exception.OriginalStart}) || exception.OriginalStart.IsZero() {
+			list = append(list, exception)
 		}
 	}
-	if t.Recurrence == RecurNone {
+	if task.Recurrence == RecurNone {
 		list = list[:0]
 	}
 	Sort(list, func(a, b TaskException) int {
 		return a.OriginalStart.Compare(b.OriginalStart.Time)
 	})
-	t.Exceptions = list
+	task.Exceptions = list
 }
 
 // AlignExceptions moves the exceptions of a task whose times changed to its
 // occurrences on the same dates, and drops those of dates without one.
-func (t *Task) AlignExceptions() {
-	zone, err := clock.Zone(t.Timezone)
-	if err != nil || len(t.Exceptions) == 0 {
+func (task *Task) AlignExceptions() {
+	zone, err := clock.Zone(task.Timezone)
+	if err != nil || len(task.Exceptions) == 0 {
 		return
 	}
 	date := func(at Time) string {
 		return at.In(zone).Format(time.DateOnly)
 	}
 	starts := map[string]Time{}
-	first, last := t.Exceptions[0].OriginalStart, t.Exceptions[len(t.Exceptions)-1].OriginalStart
-	t.eachStart(At(first.AddDate(0, 0, -1)), func(start Time) bool {
+	first, last := task.Exceptions[0].OriginalStart, task.Exceptions[len(task.Exceptions)-1].OriginalStart
+	task.eachStart(At(first.AddDate(0, 0, -1)), func(start Time) bool {
 		starts[date(start)] = start
 		return start.Before(last.AddDate(0, 0, 1))
 	})
 	list := []TaskException{}
-	for _, e := range t.Exceptions {
+	for _, e := range task.Exceptions {
 		start, ok := starts[date(e.OriginalStart)]
 		if ok {
 			e.OriginalStart = start
@@ -271,40 +272,44 @@ func (t *Task) AlignExceptions() {
 			list = append(list, e)
 		}
 	}
-	t.Exceptions = list
-	t.fillExceptions()
+	task.Exceptions = list
+	task.fillExceptions()
 }
 
 // checkExceptions checks the exceptions without the recurrence.
-func (t *Task) checkExceptions(is *Issues) {
+func (task *Task) checkExceptions(is *Issues) {
 	is.Check(
-		len(t.Exceptions) <= maxExceptions,
+		len(task.Exceptions) <= maxExceptions,
 		"exceptions",
 		fmt.Sprintf("must be at most %d; end the task and begin a new one", maxExceptions),
 	)
 	text := 0
-	for i, e := range t.Exceptions {
-		field := func(name string) string { return fmt.Sprintf("exceptions[%d].%s", i, name) }
-		is.Check(!e.OriginalStart.IsZero(), field("original_start"), "is required")
+	for index, exception := range task.Exceptions {
+		field := func(name string) string { return fmt.Sprintf("exceptions[%d].%s", index, name) }
+		is.Check(!exception.OriginalStart.IsZero(), field("original_start"), "is required")
 		is.Check(
-			i == 0 || e.OriginalStart != t.Exceptions[i-1].OriginalStart,
+			index == 0 || exception.OriginalStart != task.Exceptions[index-1].OriginalStart,
 			field("original_start"),
 			"is that of another exception, too",
 		)
 		is.Check(
-			e.StartTime.IsZero() || e.StartTime.After(earliest) && e.StartTime.Before(latest),
+			exception.StartTime.IsZero() || exception.StartTime.After(earliest) && exception.StartTime.Before(latest),
 			field("start_time"),
 			"must be between the years 1900 and 2200",
 		)
-		is.Check(!e.EndTime.Before(e.StartTime.Time), field("end_time"), "must not be before start_time")
 		is.Check(
-			e.EndTime.Sub(e.StartTime.Time) <= 366*24*time.Hour,
+			!exception.EndTime.Before(exception.StartTime.Time),
+			field("end_time"),
+			"must not be before start_time",
+		)
+		is.Check(
+			exception.EndTime.Sub(exception.StartTime.Time) <= 366*24*time.Hour,
 			field("end_time"),
 			"must be at most 366 days after start_time",
 		)
-		is.checkText(field("title"), e.Title, 200)
-		is.checkText(field("description"), e.Description, 5000)
-		text += len(e.Title) + len(e.Description)
+		is.checkText(field("title"), exception.Title, 200)
+		is.checkText(field("description"), exception.Description, 5000)
+		text += len(exception.Title) + len(exception.Description)
 	}
 	is.Check(
 		text <= maxExceptionText,
@@ -315,17 +320,17 @@ func (t *Task) checkExceptions(is *Issues) {
 
 // checkOriginals returns an error about the first exception of a valid task that
 // belongs to no occurrence.
-func (t *Task) checkOriginals() error {
-	if len(t.Exceptions) == 0 {
+func (task *Task) checkOriginals() error {
+	if len(task.Exceptions) == 0 {
 		return nil
 	}
 	known := map[Time]bool{}
-	last := t.Exceptions[len(t.Exceptions)-1].OriginalStart
-	t.eachStart(t.Exceptions[0].OriginalStart, func(start Time) bool {
+	last := task.Exceptions[len(task.Exceptions)-1].OriginalStart
+	task.eachStart(task.Exceptions[0].OriginalStart, func(start Time) bool {
 		known[start] = true
 		return start.Before(last.Time)
 	})
-	for i, e := range t.Exceptions {
+	for i, e := range task.Exceptions {
 		if !known[e.OriginalStart] {
 			return Invalid(
 				fmt.Sprintf("exceptions[%d].original_start", i),
@@ -339,23 +344,23 @@ func (t *Task) checkOriginals() error {
 // PlanFurther sets the next start of a task after a change to occurrences that
 // have not started. was is the task before the change. An occurrence that was
 // moved to a time at most MaxLateness ago still starts.
-func (t *Task) PlanFurther(before *Task, now Time) {
-	if t.NextRun = (Time{}); t.Status != TaskPending {
+func (task *Task) PlanFurther(before *Task, now Time) {
+	if task.NextRun = (Time{}); task.Status != TaskPending {
 		return
 	}
 	after := now
 	if !before.NextRun.IsZero() && !before.NextRun.After(now.Time) {
 		after = At(before.NextRun.Add(-time.Millisecond))
 	}
-	t.NextRun = t.NextStart(after)
-	for _, o := range t.changedOccurrences() {
+	task.NextRun = task.NextStart(after)
+	for _, o := range task.changedOccurrences() {
 		if o.StartTime.After(now.Time) ||
 			!o.StartTime.After(now.Add(-MaxLateness)) ||
-			!t.NextRun.IsZero() && !o.StartTime.Before(t.NextRun.Time) {
+			!task.NextRun.IsZero() && !o.StartTime.Before(task.NextRun.Time) {
 			continue
 		}
 		if before, err := before.Occurrence(o.OriginalStart); err == nil && before.StartTime != o.StartTime {
-			t.NextRun = o.StartTime
+			task.NextRun = o.StartTime
 		}
 	}
 }

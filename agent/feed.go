@@ -134,22 +134,22 @@ func (c *APIConfig) Fill() {
 	}
 	c.Method = strings.ToUpper(c.Method)
 	set(&c.Method, "GET")
-	switch a := c.Auth; a.Type { // fields of other types are dropped
+	switch auth := c.Auth; auth.Type { // fields of other types are dropped
 	case "", "none":
 		c.Auth = APIAuth{Type: "none"}
 	case "bearer":
-		c.Auth = APIAuth{Type: a.Type, Token: a.Token}
+		c.Auth = APIAuth{Type: auth.Type, Token: auth.Token}
 	case "basic":
 		c.Auth = APIAuth{
-			Type:     a.Type,
-			Username: a.Username,
-			Password: a.Password,
+			Type:     auth.Type,
+			Username: auth.Username,
+			Password: auth.Password,
 		}
 	case "header":
 		c.Auth = APIAuth{
-			Type:  a.Type,
-			Name:  a.Name,
-			Value: a.Value,
+			Type:  auth.Type,
+			Name:  auth.Name,
+			Value: auth.Value,
 		}
 	}
 	set(&c.Pagination.Type, "none")
@@ -183,15 +183,23 @@ func (c *APIConfig) Validate() error {
 	checkHeaders(c.Headers, &is)
 	c.Auth.check(&is)
 	is.checkCredential("config.credential", c.Credential, &c.Auth)
-	p := c.Pagination
+	pagination := c.Pagination
 	is.Check(
-		slices.Contains([]string{"none", "page", "cursor"}, p.Type),
+		slices.Contains([]string{"none", "page", "cursor"}, pagination.Type),
 		"config.pagination.type",
 		"must be none, page or cursor",
 	)
-	is.Check(p.Type != "cursor" || p.NextPath != "", "config.pagination.next_path", "is required for cursor")
-	is.Check(p.MaxPages >= 1 && p.MaxPages <= 1000, "config.pagination.max_pages", "must be from 1 to 1000")
-	is.checkText("config.pagination.param", p.Param, 100)
+	is.Check(
+		pagination.Type != "cursor" || pagination.NextPath != "",
+		"config.pagination.next_path",
+		"is required for cursor",
+	)
+	is.Check(
+		pagination.MaxPages >= 1 && pagination.MaxPages <= 1000,
+		"config.pagination.max_pages",
+		"must be from 1 to 1000",
+	)
+	is.checkText("config.pagination.param", pagination.Param, 100)
 	is.checkText("config.content_template", c.ContentTemplate, 10_000)
 	chunking := c.Chunking()
 	for _, issue := range prefixIssues("config.", chunking.Validate()) {

@@ -166,39 +166,39 @@ type GatewayConfigChange struct {
 	WidgetConfigChange
 }
 
-// Apply writes the given fields into c.
-func (ch GatewayConfigChange) Apply(c *GatewayConfig) {
+// Apply writes the given fields into config.
+func (ch GatewayConfigChange) Apply(config *GatewayConfig) {
 	for _, f := range []struct {
 		given Optional[string]
 		dst   *string
 	}{
-		{ch.Provider, &c.Provider},
-		{ch.BotToken, &c.BotToken},
-		{ch.WebhookSecret, &c.WebhookSecret},
-		{ch.FromAddress, &c.FromAddress},
-		{ch.FromName, &c.FromName},
-		{ch.APIKey, &c.APIKey},
-		{ch.SMTPHost, &c.SMTPHost},
-		{ch.SMTPUsername, &c.SMTPUsername},
-		{ch.SMTPPassword, &c.SMTPPassword},
-		{ch.SMTPTLS, &c.SMTPTLS},
-		{ch.PhoneNumber, &c.PhoneNumber},
-		{ch.AccountSID, &c.AccountSID},
-		{ch.AuthToken, &c.AuthToken},
-		{ch.SigningSecret, &c.SigningSecret},
-		{ch.ApplicationID, &c.ApplicationID},
-		{ch.PublicKey, &c.PublicKey},
-		{ch.URL, &c.URL},
-		{ch.Secret, &c.Secret},
-		{ch.APIBaseURL, &c.APIBaseURL},
+		{ch.Provider, &config.Provider},
+		{ch.BotToken, &config.BotToken},
+		{ch.WebhookSecret, &config.WebhookSecret},
+		{ch.FromAddress, &config.FromAddress},
+		{ch.FromName, &config.FromName},
+		{ch.APIKey, &config.APIKey},
+		{ch.SMTPHost, &config.SMTPHost},
+		{ch.SMTPUsername, &config.SMTPUsername},
+		{ch.SMTPPassword, &config.SMTPPassword},
+		{ch.SMTPTLS, &config.SMTPTLS},
+		{ch.PhoneNumber, &config.PhoneNumber},
+		{ch.AccountSID, &config.AccountSID},
+		{ch.AuthToken, &config.AuthToken},
+		{ch.SigningSecret, &config.SigningSecret},
+		{ch.ApplicationID, &config.ApplicationID},
+		{ch.PublicKey, &config.PublicKey},
+		{ch.URL, &config.URL},
+		{ch.Secret, &config.Secret},
+		{ch.APIBaseURL, &config.APIBaseURL},
 	} {
 		f.given.Into(f.dst)
 	}
-	ch.SMTPPort.Into(&c.SMTPPort)
-	ch.Headers.Into(&c.Headers)
-	ch.WidgetConfigChange.apply(&c.WidgetConfig)
-	if provider, ok := providerAliases[strings.ToLower(c.Provider)]; ok {
-		c.Provider = provider
+	ch.SMTPPort.Into(&config.SMTPPort)
+	ch.Headers.Into(&config.Headers)
+	ch.WidgetConfigChange.apply(&config.WidgetConfig)
+	if provider, ok := providerAliases[strings.ToLower(config.Provider)]; ok {
+		config.Provider = provider
 	}
 }
 
@@ -229,9 +229,9 @@ func (g *Gateway) Validate() error {
 }
 
 // ClearOtherTypes clears the fields of other types.
-func (c *GatewayConfig) ClearOtherTypes(t GatewayType) {
+func (c *GatewayConfig) ClearOtherTypes(gatewayType GatewayType) {
 	var kept GatewayConfig
-	switch t {
+	switch gatewayType {
 	case GatewayTelegram:
 		kept = GatewayConfig{
 			BotToken:      c.BotToken,
@@ -289,7 +289,7 @@ func (c *GatewayConfig) ClearOtherTypes(t GatewayType) {
 const maxHeaders = 50
 
 // Validate checks the config for a type. It does not check for missing fields.
-func (c *GatewayConfig) Validate(t GatewayType) error {
+func (c *GatewayConfig) Validate(gatewayType GatewayType) error {
 	var is Issues
 	for field, value := range c.textFields() {
 		is.checkText("config."+field, value, 8192)
@@ -299,7 +299,7 @@ func (c *GatewayConfig) Validate(t GatewayType) error {
 		GatewayEmail:    {ProviderResend, ProviderSMTP},
 		GatewayWhatsApp: {ProviderTwilio},
 		GatewaySMS:      {ProviderTwilio},
-	}[t]
+	}[gatewayType]
 	is.Check(
 		c.Provider == "" || slices.Contains(providers, c.Provider),
 		"config.provider",

@@ -55,9 +55,9 @@ const noText = "[attachment]"
 // Message returns the message to store: its text within the limits of a
 // message, and its metadata with the platform's id as external_id.
 func (in *Inbound) Message() Message {
-	m := Message{Role: MessageUser, Content: Clip(plain(in.Text), MaxMessageLength)}
-	if strings.TrimSpace(m.Content) == "" {
-		m.Content = noText
+	message := Message{Role: MessageUser, Content: Clip(plain(in.Text), MaxMessageLength)}
+	if strings.TrimSpace(message.Content) == "" {
+		message.Content = noText
 	}
 	facts := map[string]json.RawMessage{}
 	var is Issues
@@ -73,32 +73,32 @@ func (in *Inbound) Message() Message {
 		facts["send"] = json.RawMessage("true")
 	}
 	addAttachments(facts, in.Attachments)
-	m.Metadata, _ = json.Marshal(facts)
-	if len(m.Metadata) > MaxObjectBytes {
-		m.Metadata, _ = json.Marshal(map[string]json.RawMessage{"external_id": facts["external_id"]})
+	message.Metadata, _ = json.Marshal(facts)
+	if len(message.Metadata) > MaxObjectBytes {
+		message.Metadata, _ = json.Marshal(map[string]json.RawMessage{"external_id": facts["external_id"]})
 	}
-	return m
+	return message
 }
 
 // Sender returns the contact as the platform describes it. Invalid fields are
 // dropped, and a contact without a name is named by its handle.
 func (in *Inbound) Sender() Contact {
-	var c Contact
-	in.From.Apply(&c)
-	c.Name, c.Notes = Clip(plain(c.Name), 200), Clip(plain(c.Notes), 20_000)
+	var contact Contact
+	in.From.Apply(&contact)
+	contact.Name, contact.Notes = Clip(plain(contact.Name), 200), Clip(plain(contact.Notes), 20_000)
 	for _, f := range []struct {
 		value *string
 		check func(*Issues, string)
 	}{
-		{&c.Email, func(is *Issues, v string) { is.checkEmail("", v, false) }},
-		{&c.Phone, func(is *Issues, v string) {
+		{&contact.Email, func(is *Issues, v string) { is.checkEmail("", v, false) }},
+		{&contact.Phone, func(is *Issues, v string) {
 			is.checkText("", v, 50)
 			is.Check(strings.ContainsAny(v, "0123456789"), "", "")
 		}},
-		{&c.Telegram, func(is *Issues, v string) { is.checkText("", v, 100) }},
-		{&c.WhatsApp, func(is *Issues, v string) { is.checkText("", v, 100) }},
-		{&c.SocialHandle, func(is *Issues, v string) { is.checkText("", v, 200) }},
-		{&c.ExternalID, func(is *Issues, v string) { is.checkText("", v, 200) }},
+		{&contact.Telegram, func(is *Issues, v string) { is.checkText("", v, 100) }},
+		{&contact.WhatsApp, func(is *Issues, v string) { is.checkText("", v, 100) }},
+		{&contact.SocialHandle, func(is *Issues, v string) { is.checkText("", v, 200) }},
+		{&contact.ExternalID, func(is *Issues, v string) { is.checkText("", v, 200) }},
 	} {
 		var is Issues
 		*f.value = strings.ToValidUTF8(*f.value, "\uFFFD")
@@ -106,16 +106,19 @@ func (in *Inbound) Sender() Contact {
 			*f.value = ""
 		}
 	}
-	for _, handle := range []string{c.Telegram, c.SocialHandle, c.Email, c.Phone, c.WhatsApp, c.ExternalID, "Unknown"} {
-		if c.Name == "" {
-			c.Name = handle
+	for _, handle := range []string{
+		contact.Telegram, contact.SocialHandle, contact.Email, contact.Phone, contact.WhatsApp, contact.ExternalID,
+		"Unknown",
+	} {
+		if contact.Name == "" {
+			contact.Name = handle
 		}
 	}
-	c.Name = Clip(c.Name, 200)
-	if c.Validate() != nil { // tags or metadata are invalid
-		c.Tags, c.Metadata = []string{}, defaultObject(nil)
+	contact.Name = Clip(contact.Name, 200)
+	if contact.Validate() != nil { // tags or metadata are invalid
+		contact.Tags, contact.Metadata = []string{}, defaultObject(nil)
 	}
-	return c
+	return contact
 }
 
 // plain converts text from a platform to text that can be stored.

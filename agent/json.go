@@ -27,7 +27,7 @@ const maxDepth = 10_000
 // CountValues returns about how many values JSON has, without decoding it: it counts the
 // characters that stand before values, outside of strings. JSON that is nested too deeply
 // is only counted up to there, since it is not decoded.
-func CountValues(raw []byte) (n int64) {
+func CountValues(raw []byte) (count int64) {
 	quoted, depth := false, 0
 	for i := 0; i < len(raw) && depth <= maxDepth; i++ {
 		switch b := raw[i]; {
@@ -37,13 +37,13 @@ func CountValues(raw []byte) (n int64) {
 			i++
 		case quoted:
 		case b == ',':
-			n++
+			count++
 		case b == '[' || b == '{':
-			n++
+			count++
 			depth++
 		case b == ']' || b == '}':
 			depth--
 		}
 	}
-	return n
+	return count
 }

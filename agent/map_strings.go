@@ -1,9 +1,9 @@
 package agent
 
 // MapStrings returns a JSON value in which fn has replaced every string that is
-// not a member's name. v itself is left as it is.
-func MapStrings(v any, fn func(string) any) any {
-	switch v := v.(type) {
+// not a member's name. item itself is left as it is.
+func MapStrings(item any, fn func(string) any) any {
+	switch v := item.(type) {
 	case string:
 		return fn(v)
 	case []any:
@@ -19,5 +19,5 @@ func MapStrings(v any, fn func(string) any) any {
 		}
 		return object
 	}
-	return v
+	return item
 }

@@ -27,7 +27,7 @@ func NodeSecret(nodeID, field string) string { return nodeID + "/" + field }
 func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 	taken := NodeSecrets{Given: map[string]string{}, Addresses: map[string]string{}}
 	out := slices.Clone(nodes)
-	for i, raw := range nodes {
+	for index, raw := range nodes {
 		if !bytes.Contains(raw, []byte("http-request")) &&
 			!bytes.Contains(raw, []byte(`"auth"`)) &&
 			!bytes.Contains(raw, []byte(`\u`)) {
@@ -57,7 +57,7 @@ func TakeNodeSecrets(nodes []RawNode) ([]RawNode, NodeSecrets, error) {
 		if err != nil {
 			return nil, taken, err
 		}
-		out[i] = masked
+		out[index] = masked
 	}
 	slices.Sort(taken.Unchanged)
 	return out, taken, nil
@@ -81,7 +81,7 @@ func countNames(v any) (n int) {
 
 // countNamesInText counts the member names in a JSON text, which are more than in
 // its value if an object has duplicates. The text is known to be valid.
-func countNamesInText(raw []byte) (n int) {
+func countNamesInText(raw []byte) (count int) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	type level struct {
 		object bool
@@ -91,7 +91,7 @@ func countNamesInText(raw []byte) (n int) {
 	for {
 		token, err := dec.Token()
 		if err != nil {
-			return n
+			return count
 		}
 		top := &levels[len(levels)-1]
 		switch token {
@@ -100,7 +100,7 @@ func countNamesInText(raw []byte) (n int) {
 			continue
 		}
 		if top.object && top.tokens%2 == 0 {
-			n++
+			count++
 		}
 		top.tokens++
 		if token == json.Delim('{') || token == json.Delim('[') {

@@ -169,18 +169,18 @@ func parseNumber(value any) (any, string) {
 }
 
 func parseBoolean(value any) (any, string) {
-	switch v := value.(type) {
+	switch item := value.(type) {
 	case bool:
-		if v {
+		if item {
 			return int64(1), ""
 		}
 		return int64(0), ""
 	case json.Number:
-		return parseBoolean(v.String())
+		return parseBoolean(item.String())
 	case float64:
-		return parseBoolean(strconv.FormatFloat(v, 'g', -1, 64))
+		return parseBoolean(strconv.FormatFloat(item, 'g', -1, 64))
 	case string:
-		switch strings.ToLower(strings.TrimSpace(v)) {
+		switch strings.ToLower(strings.TrimSpace(item)) {
 		case "true", "yes", "on", "1":
 			return int64(1), ""
 		case "false", "no", "off", "0":

@@ -45,27 +45,27 @@ const (
 // run. If that run is more than MaxLateness late, all due runs count as missed and
 // the misfire policy applies.
 func (s *Schedule) Fire(now Time) (Firing, error) {
-	f := Firing{Start: []Time{s.NextRun}}
+	firing := Firing{Start: []Time{s.NextRun}}
 	more := false
 	if s.Type == ScheduleCron {
 		cron, zone, err := s.cron()
 		if err != nil {
-			return f, err
+			return firing, err
 		}
-		f.Next = At(cron.Next(now.Time, zone))
+		firing.Next = At(cron.Next(now.Time, zone))
 		var later []time.Time
 		if next := s.NextRun.Add(time.Nanosecond); !next.After(now.Time) {
 			later, more = cron.Newest(next, now.Time, zone, maxCatchUp)
 		}
 		if more {
-			f.Start = nil
+			firing.Start = nil
 		}
 		for _, at := range later {
-			f.Start = append(f.Start, At(at))
+			firing.Start = append(firing.Start, At(at))
 		}
 	}
 	if now.Sub(s.NextRun.Time) <= MaxLateness {
-		return f, nil
+		return firing, nil
 	}
 	keep := 1
 	switch s.MisfirePolicy {
@@ -74,9 +74,9 @@ func (s *Schedule) Fire(now Time) (Firing, error) {
 	case MisfireRunAll:
 		keep = maxCatchUp
 	}
-	given := max(0, len(f.Start)-keep)
-	f.Missed, f.Start, f.CatchUp = f.Start[:given], f.Start[given:], true
-	f.MissedAll = len(f.Missed)
-	f.Missed = f.Missed[max(0, len(f.Missed)-maxMissedRows):]
-	return f, nil
+	given := max(0, len(firing.Start)-keep)
+	firing.Missed, firing.Start, firing.CatchUp = firing.Start[:given], firing.Start[given:], true
+	firing.MissedAll = len(firing.Missed)
+	firing.Missed = firing.Missed[max(0, len(firing.Missed)-maxMissedRows):]
+	return firing, nil
 }

@@ -123,26 +123,26 @@ func (c ScheduleChange) Times(t ScheduleType) bool {
 }
 
 // Apply writes the given fields into s. zone is the default time zone.
-func (c ScheduleChange) Apply(s *Schedule, zone string) {
-	before := *s
-	c.Name.Into(&s.Name)
-	c.Type.Into(&s.Type)
-	c.CronExpression.Into(&s.CronExpression)
-	c.DelaySeconds.Into(&s.DelaySeconds)
-	c.CallbackType.Into(&s.CallbackType)
-	c.CallbackID.Into(&s.CallbackID)
-	c.Payload.Into(&s.Payload)
-	c.Timezone.Into(&s.Timezone)
-	c.MisfirePolicy.Into(&s.MisfirePolicy)
-	c.Overlap.Into(&s.Overlap)
-	c.Status.Into(&s.Status)
-	if s.Type == ScheduleOnce {
+func (c ScheduleChange) Apply(schedule *Schedule, zone string) {
+	before := *schedule
+	c.Name.Into(&schedule.Name)
+	c.Type.Into(&schedule.Type)
+	c.CronExpression.Into(&schedule.CronExpression)
+	c.DelaySeconds.Into(&schedule.DelaySeconds)
+	c.CallbackType.Into(&schedule.CallbackType)
+	c.CallbackID.Into(&schedule.CallbackID)
+	c.Payload.Into(&schedule.Payload)
+	c.Timezone.Into(&schedule.Timezone)
+	c.MisfirePolicy.Into(&schedule.MisfirePolicy)
+	c.Overlap.Into(&schedule.Overlap)
+	c.Status.Into(&schedule.Status)
+	if schedule.Type == ScheduleOnce {
 		if before.Type != ScheduleOnce {
-			s.NextRun = Time{}
+			schedule.NextRun = Time{}
 		}
-		c.NextRun.Into(&s.NextRun)
+		c.NextRun.Into(&schedule.NextRun)
 	}
-	s.Fill(zone)
+	schedule.Fill(zone)
 }
 
 // Fill sets empty fields to their defaults and clears fields that do not apply

@@ -43,8 +43,8 @@ func durationWords(seconds int) string {
 }
 
 // Preview checks the timing of a schedule after Fill and returns its first runs
-// after now, at most n.
-func (s *Schedule) Preview(now Time, n int) ([]Time, error) {
+// after now, at most count.
+func (s *Schedule) Preview(now Time, count int) ([]Time, error) {
 	var is Issues
 	s.checkTiming(&is)
 	if err := is.Err(); err != nil {
@@ -61,7 +61,7 @@ func (s *Schedule) Preview(now Time, n int) ([]Time, error) {
 		return runs, nil
 	}
 	cron, zone, err := s.cron()
-	for len(runs) < n && err == nil {
+	for len(runs) < count && err == nil {
 		runs = append(runs, At(cron.Next(runs[len(runs)-1].Time, zone)))
 	}
 	return runs, err

@@ -113,26 +113,26 @@ type SettingsChange struct {
 }
 
 // Apply writes the given fields into s. null resets a field to its default.
-func (c SettingsChange) Apply(s *Settings) {
+func (c SettingsChange) Apply(settings *Settings) {
 	d := DefaultSettings()
-	setField(c.LLMProvider, &s.LLMProvider, d.LLMProvider)
-	setField(c.LLMModel, &s.LLMModel, d.LLMModel)
-	setField(c.LLMTemperature, &s.LLMTemperature, d.LLMTemperature)
+	setField(c.LLMProvider, &settings.LLMProvider, d.LLMProvider)
+	setField(c.LLMModel, &settings.LLMModel, d.LLMModel)
+	setField(c.LLMTemperature, &settings.LLMTemperature, d.LLMTemperature)
 	if c.LLMTemperature.Given {
-		s.TemperatureSet = !c.LLMTemperature.Null
+		settings.TemperatureSet = !c.LLMTemperature.Null
 	}
-	setField(c.LLMBaseURL, &s.LLMBaseURL, d.LLMBaseURL)
-	setField(c.LLMMaxTokens, &s.LLMMaxTokens, d.LLMMaxTokens)
-	setField(c.SystemPrompt, &s.SystemPrompt, d.SystemPrompt)
-	setField(c.Timezone, &s.Timezone, d.Timezone)
-	setField(c.AutoReply, &s.AutoReply, d.AutoReply)
-	setField(c.ChatBrowser, &s.ChatBrowser, d.ChatBrowser)
-	setField(c.RetentionDays, &s.RetentionDays, d.RetentionDays)
-	setField(c.EmbeddingProvider, &s.EmbeddingProvider, d.EmbeddingProvider)
-	setField(c.EmbeddingModel, &s.EmbeddingModel, d.EmbeddingModel)
-	setField(c.EmbeddingBaseURL, &s.EmbeddingBaseURL, d.EmbeddingBaseURL)
-	setNullableField(c.EmbeddingQueryPrefix, &s.EmbeddingQueryPrefix)
-	setNullableField(c.EmbeddingPassagePrefix, &s.EmbeddingPassagePrefix)
+	setField(c.LLMBaseURL, &settings.LLMBaseURL, d.LLMBaseURL)
+	setField(c.LLMMaxTokens, &settings.LLMMaxTokens, d.LLMMaxTokens)
+	setField(c.SystemPrompt, &settings.SystemPrompt, d.SystemPrompt)
+	setField(c.Timezone, &settings.Timezone, d.Timezone)
+	setField(c.AutoReply, &settings.AutoReply, d.AutoReply)
+	setField(c.ChatBrowser, &settings.ChatBrowser, d.ChatBrowser)
+	setField(c.RetentionDays, &settings.RetentionDays, d.RetentionDays)
+	setField(c.EmbeddingProvider, &settings.EmbeddingProvider, d.EmbeddingProvider)
+	setField(c.EmbeddingModel, &settings.EmbeddingModel, d.EmbeddingModel)
+	setField(c.EmbeddingBaseURL, &settings.EmbeddingBaseURL, d.EmbeddingBaseURL)
+	setNullableField(c.EmbeddingQueryPrefix, &settings.EmbeddingQueryPrefix)
+	setNullableField(c.EmbeddingPassagePrefix, &settings.EmbeddingPassagePrefix)
 }
 
 func setNullableField[T any](o Optional[T], dst **T) {

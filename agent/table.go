@@ -164,37 +164,37 @@ type ColumnChange struct {
 
 // Apply returns the changed table, and for each of its columns the name of the
 // existing column that it comes from; "" for a new one.
-func (ch TableChange) Apply(t Table) (Table, []string, error) {
+func (ch TableChange) Apply(table Table) (Table, []string, error) {
 	var is Issues
-	ch.Name.Into(&t.Name)
-	from := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
+	ch.Name.Into(&table.Name)
+	from := make([]string, len(table.Columns))
+	for i, c := range table.Columns {
 		from[i] = c.Name
 	}
 	if ch.Columns.Given {
-		before := t
-		t.Columns, from = make([]TableColumn, len(ch.Columns.Value)), make([]string, len(ch.Columns.Value))
-		for i, c := range ch.Columns.Value {
-			t.Columns[i], from[i] = c.TableColumn, c.From
-			if c.From == "" {
-				from[i] = c.Name
+		before := table
+		table.Columns, from = make([]TableColumn, len(ch.Columns.Value)), make([]string, len(ch.Columns.Value))
+		for index, change := range ch.Columns.Value {
+			table.Columns[index], from[index] = change.TableColumn, change.From
+			if change.From == "" {
+				from[index] = change.Name
 			}
 			known := slices.ContainsFunc(before.Columns, func(b TableColumn) bool {
-				return b.Name == from[i]
+				return b.Name == from[index]
 			})
-			is.Check(known || c.From == "", fmt.Sprintf("columns[%d].from", i), "is not a column of the table")
+			is.Check(known || change.From == "", fmt.Sprintf("columns[%d].from", index), "is not a column of the table")
 			is.Check(
-				!known || slices.Index(from, from[i]) == i,
-				fmt.Sprintf("columns[%d].from", i),
+				!known || slices.Index(from, from[index]) == index,
+				fmt.Sprintf("columns[%d].from", index),
 				"is given to another column too",
 			)
 			if !known {
-				from[i] = ""
+				from[index] = ""
 			}
 		}
 	}
 	if err := is.Err(); err != nil {
-		return t, nil, err
+		return table, nil, err
 	}
-	return t, from, t.Validate()
+	return table, from, table.Validate()
 }

@@ -118,37 +118,37 @@ type TaskChange struct {
 
 // Apply writes the given fields into t. zone is the default time zone. Moving
 // the start also moves the end.
-func (c TaskChange) Apply(t *Task, zone string) {
-	before := *t
-	c.Title.Into(&t.Title)
-	c.Description.Into(&t.Description)
-	c.StartTime.Into(&t.StartTime)
-	c.EndTime.Into(&t.EndTime)
-	c.Timezone.Into(&t.Timezone)
-	c.Recurrence.Into(&t.Recurrence)
-	c.RecurrenceDays.Into(&t.RecurrenceDays)
-	c.RecurrenceCount.Into(&t.RecurrenceCount)
-	c.WorkflowID.Into(&t.WorkflowID)
-	c.Status.Into(&t.Status)
+func (c TaskChange) Apply(task *Task, zone string) {
+	before := *task
+	c.Title.Into(&task.Title)
+	c.Description.Into(&task.Description)
+	c.StartTime.Into(&task.StartTime)
+	c.EndTime.Into(&task.EndTime)
+	c.Timezone.Into(&task.Timezone)
+	c.Recurrence.Into(&task.Recurrence)
+	c.RecurrenceDays.Into(&task.RecurrenceDays)
+	c.RecurrenceCount.Into(&task.RecurrenceCount)
+	c.WorkflowID.Into(&task.WorkflowID)
+	c.Status.Into(&task.Status)
 	if c.StartTime.Given && !c.EndTime.Given && !before.EndTime.IsZero() {
-		t.EndTime = At(t.StartTime.Add(before.EndTime.Sub(before.StartTime.Time)))
+		task.EndTime = At(task.StartTime.Add(before.EndTime.Sub(before.StartTime.Time)))
 	}
-	if c.Recurrence.Given && !c.RecurrenceDays.Given && t.Recurrence != before.Recurrence {
-		t.RecurrenceDays = nil
+	if c.Recurrence.Given && !c.RecurrenceDays.Given && task.Recurrence != before.Recurrence {
+		task.RecurrenceDays = nil
 	}
-	t.Fill(zone)
+	task.Fill(zone)
 	if c.RecurrenceEnd.Given {
-		t.RecurrenceEnd = c.RecurrenceEnd.Value.Time
-		if z, err := clock.Zone(t.Timezone); err == nil && c.RecurrenceEnd.Value.Day {
-			t.RecurrenceEnd = At(c.RecurrenceEnd.Value.Past(z).Add(-time.Millisecond))
+		task.RecurrenceEnd = c.RecurrenceEnd.Value.Time
+		if z, err := clock.Zone(task.Timezone); err == nil && c.RecurrenceEnd.Value.Day {
+			task.RecurrenceEnd = At(c.RecurrenceEnd.Value.Past(z).Add(-time.Millisecond))
 		}
 	}
 	if c.Exceptions.Given {
-		t.Exceptions = c.Exceptions.Value
-	} else if !t.sameTimes(&before) {
-		t.AlignExceptions()
+		task.Exceptions = c.Exceptions.Value
+	} else if !task.sameTimes(&before) {
+		task.AlignExceptions()
 	}
-	t.fillExceptions()
+	task.fillExceptions()
 }
 
 // seriesField returns the first field given that one occurrence does not have.
@@ -174,31 +174,31 @@ func (c TaskChange) seriesField() string {
 }
 
 // Fill sets empty fields to their defaults.
-func (t *Task) Fill(zone string) {
-	t.Title = strings.TrimSpace(t.Title)
-	if t.Timezone == "" {
-		t.Timezone = zone
+func (task *Task) Fill(zone string) {
+	task.Title = strings.TrimSpace(task.Title)
+	if task.Timezone == "" {
+		task.Timezone = zone
 	}
-	if t.Recurrence == "" {
-		t.Recurrence = RecurNone
+	if task.Recurrence == "" {
+		task.Recurrence = RecurNone
 	}
-	if t.Status == "" {
-		t.Status = TaskPending
+	if task.Status == "" {
+		task.Status = TaskPending
 	}
-	if t.EndTime.IsZero() && !t.StartTime.IsZero() {
-		t.EndTime = At(t.StartTime.Add(time.Hour))
+	if task.EndTime.IsZero() && !task.StartTime.IsZero() {
+		task.EndTime = At(task.StartTime.Add(time.Hour))
 	}
 	days := []int{}
-	for _, day := range t.RecurrenceDays {
-		if t.Recurrence == RecurWeekly && day == 7 {
+	for _, day := range task.RecurrenceDays {
+		if task.Recurrence == RecurWeekly && day == 7 {
 			day = 0
 		}
 		if !slices.Contains(days, day) {
 			days = append(days, day)
 		}
 	}
-	t.RecurrenceDays = days
-	t.fillExceptions()
+	task.RecurrenceDays = days
+	task.fillExceptions()
 }
 
 // The earliest and latest start of a task.
@@ -208,47 +208,47 @@ var (
 )
 
 // Validate checks the fields that clients set.
-func (t *Task) Validate() error {
+func (task *Task) Validate() error {
 	var is Issues
-	is.Check(t.Title != "", "title", "is required")
-	is.checkText("title", t.Title, 200)
-	is.checkText("description", t.Description, 5000)
-	is.Check(!t.StartTime.IsZero(), "start_time", "is required")
+	is.Check(task.Title != "", "title", "is required")
+	is.checkText("title", task.Title, 200)
+	is.checkText("description", task.Description, 5000)
+	is.Check(!task.StartTime.IsZero(), "start_time", "is required")
 	is.Check(
-		t.StartTime.IsZero() || t.StartTime.After(earliest) && t.StartTime.Before(latest),
+		task.StartTime.IsZero() || task.StartTime.After(earliest) && task.StartTime.Before(latest),
 		"start_time",
 		"must be between the years 1900 and 2200",
 	)
-	is.Check(!t.EndTime.Before(t.StartTime.Time), "end_time", "must not be before start_time")
+	is.Check(!task.EndTime.Before(task.StartTime.Time), "end_time", "must not be before start_time")
 	is.Check(
-		t.EndTime.Sub(t.StartTime.Time) <= 366*24*time.Hour,
+		task.EndTime.Sub(task.StartTime.Time) <= 366*24*time.Hour,
 		"end_time",
 		"must be at most 366 days after start_time",
 	)
-	_, err := clock.Zone(t.Timezone)
+	_, err := clock.Zone(task.Timezone)
 	is.addError("timezone", err)
-	is.Check(slices.Contains(recurrences, t.Recurrence), "recurrence", "must be none, daily, weekly or monthly")
-	t.checkDays(&is)
+	is.Check(slices.Contains(recurrences, task.Recurrence), "recurrence", "must be none, daily, weekly or monthly")
+	task.checkDays(&is)
 	is.Check(
-		t.RecurrenceEnd.IsZero() || !t.RecurrenceEnd.Before(t.StartTime.Time),
+		task.RecurrenceEnd.IsZero() || !task.RecurrenceEnd.Before(task.StartTime.Time),
 		"recurrence_end",
 		"must not be before start_time",
 	)
 	is.Check(
-		t.RecurrenceCount >= 0 && t.RecurrenceCount <= MaxRecurrenceCount,
+		task.RecurrenceCount >= 0 && task.RecurrenceCount <= MaxRecurrenceCount,
 		"recurrence_count",
 		fmt.Sprintf("must be from 1 to %d", MaxRecurrenceCount),
 	)
-	t.checkExceptions(&is)
-	is.checkText("workflow_id", t.WorkflowID, 100)
-	is.Check(slices.Contains(TaskStatuses, t.Status), "status", "must be pending, completed, failed or cancelled")
+	task.checkExceptions(&is)
+	is.checkText("workflow_id", task.WorkflowID, 100)
+	is.Check(slices.Contains(TaskStatuses, task.Status), "status", "must be pending, completed, failed or cancelled")
 	return is.Err()
 }
 
-func (t *Task) checkDays(is *Issues) {
-	for i, day := range t.RecurrenceDays {
+func (task *Task) checkDays(is *Issues) {
+	for i, day := range task.RecurrenceDays {
 		field := fmt.Sprintf("recurrence_days[%d]", i)
-		switch t.Recurrence {
+		switch task.Recurrence {
 		case RecurWeekly:
 			is.Check(day >= 0 && day <= 6, field, "must be from 0, Sunday, to 6")
 		case RecurMonthly:
@@ -263,47 +263,47 @@ func (t *Task) checkDays(is *Issues) {
 // Plan sets the next start, and the status that follows from it, of a valid
 // task that was created (was is nil) or changed. A task that has ended becomes
 // pending when it is moved to the future.
-func (t *Task) Plan(before *Task, now Time) error {
-	if t.Status == TaskRunning && (before == nil || before.Status != TaskRunning) {
+func (task *Task) Plan(before *Task, now Time) error {
+	if task.Status == TaskRunning && (before == nil || before.Status != TaskRunning) {
 		return Invalid("status", "must not be running: Satchel sets that itself")
 	}
-	if before == nil || !slices.Equal(t.Exceptions, before.Exceptions) {
-		if err := t.checkOriginals(); err != nil {
+	if before == nil || !slices.Equal(task.Exceptions, before.Exceptions) {
+		if err := task.checkOriginals(); err != nil {
 			return err
 		}
 	}
-	moved := before == nil || !t.sameTimes(before)
-	if !moved && t.Status == before.Status {
-		if !slices.Equal(t.Exceptions, before.Exceptions) {
-			t.PlanFurther(before, now)
+	moved := before == nil || !task.sameTimes(before)
+	if !moved && task.Status == before.Status {
+		if !slices.Equal(task.Exceptions, before.Exceptions) {
+			task.PlanFurther(before, now)
 		}
 		return nil
 	}
-	t.Replan(!moved || before == nil || t.Status != before.Status || t.Status == TaskCancelled, now)
+	task.Replan(!moved || before == nil || task.Status != before.Status || task.Status == TaskCancelled, now)
 	return nil
 }
 
 // Replan sets the next start of a changed task. Unless keep is set, a task with
 // a future start becomes pending.
-func (t *Task) Replan(keep bool, now Time) {
-	next := t.NextStart(At(now.Add(-MaxLateness)))
+func (task *Task) Replan(keep bool, now Time) {
+	next := task.NextStart(At(now.Add(-MaxLateness)))
 	if !keep && !next.IsZero() {
-		t.Status = TaskPending
+		task.Status = TaskPending
 	}
-	if t.Status != TaskPending {
+	if task.Status != TaskPending {
 		next = Time{}
 	}
-	t.NextRun = next
+	task.NextRun = next
 }
 
-func (t *Task) sameTimes(o *Task) bool {
-	return t.StartTime == o.StartTime &&
-		t.EndTime == o.EndTime &&
-		t.Timezone == o.Timezone &&
-		t.Recurrence == o.Recurrence &&
-		slices.Equal(t.RecurrenceDays, o.RecurrenceDays) &&
-		t.RecurrenceEnd == o.RecurrenceEnd &&
-		t.RecurrenceCount == o.RecurrenceCount
+func (task *Task) sameTimes(o *Task) bool {
+	return task.StartTime == o.StartTime &&
+		task.EndTime == o.EndTime &&
+		task.Timezone == o.Timezone &&
+		task.Recurrence == o.Recurrence &&
+		slices.Equal(task.RecurrenceDays, o.RecurrenceDays) &&
+		task.RecurrenceEnd == o.RecurrenceEnd &&
+		task.RecurrenceCount == o.RecurrenceCount
 }
 
 // Occurrence is one occurrence of a task.
@@ -324,9 +324,9 @@ func occurrenceID(taskID string, start Time) string {
 }
 
 // OccurrenceStatus returns the status of an occurrence without a stored status.
-func (t *Task) OccurrenceStatus() TaskStatus {
-	if t.Recurrence == RecurNone || t.Status == TaskCancelled {
-		return t.Status
+func (task *Task) OccurrenceStatus() TaskStatus {
+	if task.Recurrence == RecurNone || task.Status == TaskCancelled {
+		return task.Status
 	}
 	return TaskPending
 }

@@ -124,43 +124,47 @@ func (t *Tool) Validate() (ToolConfig, error) {
 	if err := is.Err(); err != nil {
 		return ToolConfig{}, err
 	}
-	var c ToolConfig
-	if err := json.Unmarshal(t.Config, &c); err != nil {
-		return c, Invalid("config", "has a field of the wrong type")
+	var config ToolConfig
+	if err := json.Unmarshal(t.Config, &config); err != nil {
+		return config, Invalid("config", "has a field of the wrong type")
 	}
 	checkFieldCase(&is, t.Config)
 	var schema map[string]any
 	is.Check(
-		len(c.Parameters) == 0 || json.Unmarshal(c.Parameters, &schema) == nil && schema["type"] == "object",
+		len(config.Parameters) == 0 || json.Unmarshal(config.Parameters, &schema) == nil && schema["type"] == "object",
 		"config.parameters",
 		`must be a JSON Schema of type "object"`,
 	)
 	switch t.Type {
 	case ToolAPI:
-		c.checkAPI(&is)
+		config.checkAPI(&is)
 	case ToolFunction:
-		is.checkText("config.code", c.Code, maxToolCode)
+		is.checkText("config.code", config.Code, maxToolCode)
 	case ToolMCP:
-		is.Check(c.ServerID != "", "config.server_id", "is required")
-		is.Check(c.ToolName != "", "config.tool_name", "is required")
+		is.Check(config.ServerID != "", "config.server_id", "is required")
+		is.Check(config.ToolName != "", "config.tool_name", "is required")
 	case ToolOperation:
-		is.Check(c.Operation != "", "config.operation", "is required")
-		c.checkAPICall(&is)
+		is.Check(config.Operation != "", "config.operation", "is required")
+		config.checkAPICall(&is)
 	case ToolAPISet:
 		is.Check(
 			len(t.Name) <= MaxToolName-len("_find"),
 			"name",
 			"must be at most 59 characters, since _find and _call are added to it",
 		)
-		if c.Allow != nil {
-			c.Allow.check(&is)
+		if config.Allow != nil {
+			config.Allow.check(&is)
 		}
-		c.checkAPICall(&is)
+		config.checkAPICall(&is)
 	case ToolWorkflow:
-		is.Check(c.WorkflowID != "" || !t.Enabled, "config.workflow_id", "is required of a tool that is switched on")
-		c.checkTimeout(&is)
+		is.Check(
+			config.WorkflowID != "" || !t.Enabled,
+			"config.workflow_id",
+			"is required of a tool that is switched on",
+		)
+		config.checkTimeout(&is)
 	}
-	return c, is.Err()
+	return config, is.Err()
 }
 
 // checkFieldCase rejects config fields that may hold secrets if they are written

@@ -74,24 +74,27 @@ func (c WidgetConfig) withFileDefaults() WidgetConfig {
 	return c
 }
 
-// applyFiles writes the given file fields into c.
-func (ch *WidgetConfigChange) applyFiles(c *WidgetConfig) {
+// applyFiles writes the given file fields into config.
+func (ch *WidgetConfigChange) applyFiles(config *WidgetConfig) {
 	if ch.Files.Given {
-		c.Files = nil
+		config.Files = nil
 		if !ch.Files.Null {
-			c.Files = &ch.Files.Value
+			config.Files = &ch.Files.Value
 		}
 	}
 	if ch.FileTypes.Given {
-		c.FileTypes = nil
+		config.FileTypes = nil
 		for _, t := range ch.FileTypes.Value {
-			if t = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(t), ".")); !slices.Contains(c.FileTypes, t) {
-				c.FileTypes = append(c.FileTypes, t)
+			if t = strings.ToLower(strings.TrimPrefix(
+				strings.TrimSpace(t),
+				".",
+			)); !slices.Contains(config.FileTypes, t) {
+				config.FileTypes = append(config.FileTypes, t)
 			}
 		}
 	}
-	ch.MaxFiles.Into(&c.MaxFiles)
-	ch.MaxFileSize.Into(&c.MaxFileSize)
+	ch.MaxFiles.Into(&config.MaxFiles)
+	ch.MaxFileSize.Into(&config.MaxFileSize)
 }
 
 func (c *WidgetConfig) validateFiles(is *Issues) {

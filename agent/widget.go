@@ -81,28 +81,28 @@ func (c *WidgetConfig) Allows(origin string) bool {
 	return slices.Contains(c.AllowedOrigins, origin)
 }
 
-// apply writes the given fields into c.
-func (ch WidgetConfigChange) apply(c *WidgetConfig) {
+// apply writes the given fields into config.
+func (ch WidgetConfigChange) apply(config *WidgetConfig) {
 	if ch.AllowedOrigins.Given {
-		c.AllowedOrigins = nil
+		config.AllowedOrigins = nil
 		for _, origin := range ch.AllowedOrigins.Value {
 			if normal, ok := pageOrigin(origin); ok {
 				origin = normal
 			}
-			if !slices.Contains(c.AllowedOrigins, origin) {
-				c.AllowedOrigins = append(c.AllowedOrigins, origin)
+			if !slices.Contains(config.AllowedOrigins, origin) {
+				config.AllowedOrigins = append(config.AllowedOrigins, origin)
 			}
 		}
 	}
-	ch.Title.Into(&c.Title)
-	ch.Greeting.Into(&c.Greeting)
-	ch.Color.Into(&c.Color)
-	ch.AskEmail.Into(&c.AskEmail)
-	ch.Hours.Into(&c.Hours)
-	ch.OfflineMessage.Into(&c.OfflineMessage)
-	ch.MessagesPerMinute.Into(&c.MessagesPerMinute)
-	ch.MessagesPerDay.Into(&c.MessagesPerDay)
-	ch.applyFiles(c)
+	ch.Title.Into(&config.Title)
+	ch.Greeting.Into(&config.Greeting)
+	ch.Color.Into(&config.Color)
+	ch.AskEmail.Into(&config.AskEmail)
+	ch.Hours.Into(&config.Hours)
+	ch.OfflineMessage.Into(&config.OfflineMessage)
+	ch.MessagesPerMinute.Into(&config.MessagesPerMinute)
+	ch.MessagesPerDay.Into(&config.MessagesPerDay)
+	ch.applyFiles(config)
 }
 
 var (

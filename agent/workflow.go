@@ -105,26 +105,26 @@ type WorkflowChange struct {
 	Note        Optional[string]                 `json:"note,omitempty" doc:"Describes the version created by this change. At most 500 characters." example:"VIPs get their own greeting"`
 }
 
-// Apply writes the given fields into w.
-func (c WorkflowChange) Apply(w *Workflow) {
-	c.Name.Into(&w.Name)
-	c.Description.Into(&w.Description)
-	c.Nodes.Into(&w.Nodes)
-	c.Edges.Into(&w.Edges)
-	c.Status.Into(&w.Status)
-	c.Note.Into(&w.Note)
+// Apply writes the given fields into workflow.
+func (c WorkflowChange) Apply(workflow *Workflow) {
+	c.Name.Into(&workflow.Name)
+	c.Description.Into(&workflow.Description)
+	c.Nodes.Into(&workflow.Nodes)
+	c.Edges.Into(&workflow.Edges)
+	c.Status.Into(&workflow.Status)
+	c.Note.Into(&workflow.Note)
 	if c.Settings.Null {
-		w.Settings = DefaultWorkflowSettings()
+		workflow.Settings = DefaultWorkflowSettings()
 	}
 	d := DefaultWorkflowSettings()
-	setField(c.Settings.Value.Concurrency, &w.Settings.Concurrency, d.Concurrency)
-	setField(c.Settings.Value.OnConflict, &w.Settings.OnConflict, d.OnConflict)
-	setField(c.Settings.Value.StrictTemplates, &w.Settings.StrictTemplates, d.StrictTemplates)
-	if w.Nodes == nil {
-		w.Nodes = []RawNode{}
+	setField(c.Settings.Value.Concurrency, &workflow.Settings.Concurrency, d.Concurrency)
+	setField(c.Settings.Value.OnConflict, &workflow.Settings.OnConflict, d.OnConflict)
+	setField(c.Settings.Value.StrictTemplates, &workflow.Settings.StrictTemplates, d.StrictTemplates)
+	if workflow.Nodes == nil {
+		workflow.Nodes = []RawNode{}
 	}
-	if w.Edges == nil {
-		w.Edges = []RawEdge{}
+	if workflow.Edges == nil {
+		workflow.Edges = []RawEdge{}
 	}
 }
 

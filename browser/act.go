@@ -55,17 +55,17 @@ var actions = map[string]func(context.Context, *step) (map[string]any, error){
 // Do performs one action and returns its result, which always has url, title
 // and the page_id of the active tab. Errors are *agent.Error: INVALID_ACTION,
 // ACTION_TIMEOUT or BROWSER_ERROR.
-func (s *Session) Do(ctx context.Context, a agent.Action) (map[string]any, error) {
+func (session *Session) Do(ctx context.Context, a agent.Action) (map[string]any, error) {
 	if err := a.Validate(""); err != nil {
 		return nil, err
 	}
-	return s.logged(ctx, &step{Action: &a})
+	return session.logged(ctx, &step{Action: &a})
 }
 
 // DoAll performs actions in order until one fails, or all of them with
 // continueOnError. The error is about a batch that cannot be started; failures
 // of actions are in the outcomes.
-func (s *Session) DoAll(ctx context.Context, list []agent.Action, continueOnError bool) ([]Outcome, error) {
+func (session *Session) DoAll(ctx context.Context, list []agent.Action, continueOnError bool) ([]Outcome, error) {
 	if len(list) == 0 || len(list) > agent.MaxActions {
 		return nil, agent.InvalidAction("", "actions", fmt.Sprintf("must be 1 to %d", agent.MaxActions))
 	}
@@ -75,11 +75,11 @@ func (s *Session) DoAll(ctx context.Context, list []agent.Action, continueOnErro
 		}
 	}
 	outcomes := make([]Outcome, 0, len(list))
-	for i := range list {
+	for index := range list {
 		began := time.Now()
-		result, err := s.logged(ctx, &step{Action: &list[i]})
+		result, err := session.logged(ctx, &step{Action: &list[index]})
 		o := Outcome{
-			Action:     list[i].Action,
+			Action:     list[index].Action,
 			Success:    err == nil,
 			DurationMS: time.Since(began).Milliseconds(),
 			Result:     result,
@@ -88,7 +88,7 @@ func (s *Session) DoAll(ctx context.Context, list []agent.Action, continueOnErro
 			o.Error = outcomeError(err)
 		}
 		outcomes = append(outcomes, o)
-		if err != nil && (!continueOnError || s.life.Err() != nil || ctx.Err() != nil) {
+		if err != nil && (!continueOnError || session.life.Err() != nil || ctx.Err() != nil) {
 			break
 		}
 	}
@@ -109,8 +109,8 @@ func outcomeError(err error) *OutcomeError {
 }
 
 // logged does one action and logs it.
-func (s *Session) logged(ctx context.Context, st *step) (map[string]any, error) {
-	st.session, st.started = s, time.Now()
+func (session *Session) logged(ctx context.Context, st *step) (map[string]any, error) {
+	st.session, st.started = session, time.Now()
 	result, err := st.do(ctx)
 	st.log(ctx, err)
 	return result, err
@@ -121,29 +121,29 @@ const logTimeout = 5 * time.Second
 
 // log adds the action to the log of its session.
 func (st *step) log(ctx context.Context, failure error) {
-	s := st.session
-	a := agent.SessionAction{
+	session := st.session
+	action := agent.SessionAction{
 		Action:     st.Action.Action,
 		Input:      st.Recorded(st.showsText.Load()),
 		DurationMS: time.Since(st.started).Milliseconds(),
 		CreatedAt:  agent.At(st.started),
 	}
 	if failure != nil {
-		a.Error = agent.Clip(agent.Explain(failure), 500)
+		action.Error = agent.Clip(agent.Explain(failure), 500)
 	}
 	title := ""
-	if p := s.ActivePage(); p != nil {
-		a.URL, title = p.URL(), p.Title()
+	if p := session.ActivePage(); p != nil {
+		action.URL, title = p.URL(), p.Title()
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 	defer cancel()
-	if err := s.db.LogAction(ctx, s.id, a, title); err != nil {
-		s.browser.log.Warn("store action of browser session", "session", s.id, "error", err)
+	if err := session.db.LogAction(ctx, session.id, action, title); err != nil {
+		session.browser.log.Warn("store action of browser session", "session", session.id, "error", err)
 	}
 }
 
 func (st *step) do(ctx context.Context) (map[string]any, error) {
-	s := st.session
+	session := st.session
 	st.deadline = st.started.Add(time.Duration(st.Milliseconds()) * time.Millisecond)
 	limit := st.deadline
 	if st.isPause() {
@@ -151,13 +151,13 @@ func (st *step) do(ctx context.Context) (map[string]any, error) {
 	}
 	limited, cancel := context.WithDeadline(ctx, limit)
 	defer cancel()
-	if err := s.acquire(limited); err != nil {
+	if err := session.acquire(limited); err != nil {
 		return nil, st.explain(ctx, err)
 	}
-	defer s.release()
-	s.Touch()
-	defer s.Touch()
-	if s.Status() == agent.SessionTakeover {
+	defer session.release()
+	session.Touch()
+	defer session.Touch()
+	if session.Status() == agent.SessionTakeover {
 		return nil, agent.InvalidAction(st.Action.Action, "action", "must wait: a person controls this session")
 	}
 	var result map[string]any
@@ -373,10 +373,10 @@ func isWrongElement(text string) bool {
 
 // refusedSince reports whether a connection of a page has been refused since a time,
 // and to which host.
-func (s *Session) refusedSince(began time.Time) (host string, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.refused {
+func (session *Session) refusedSince(began time.Time) (host string, ok bool) {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	for _, r := range session.refused {
 		if !r.at.Before(began) {
 			return r.host, true
 		}

@@ -82,33 +82,33 @@ type Browser struct {
 }
 
 // New returns a Browser. It does nothing until Start.
-func New(o Options) *Browser {
-	if o.MaxSessions == 0 {
-		o.MaxSessions = DefaultMaxSessions
+func New(options Options) *Browser {
+	if options.MaxSessions == 0 {
+		options.MaxSessions = DefaultMaxSessions
 	}
-	if o.AgentMax == 0 {
-		o.AgentMax = DefaultAgentMax
+	if options.AgentMax == 0 {
+		options.AgentMax = DefaultAgentMax
 	}
-	if o.Idle == 0 {
-		o.Idle = DefaultIdle
+	if options.Idle == 0 {
+		options.Idle = DefaultIdle
 	}
-	if o.Lifetime == 0 {
-		o.Lifetime = DefaultLifetime
+	if options.Lifetime == 0 {
+		options.Lifetime = DefaultLifetime
 	}
-	if o.MaxDownload == 0 {
-		o.MaxDownload = DefaultMaxDownload
+	if options.MaxDownload == 0 {
+		options.MaxDownload = DefaultMaxDownload
 	}
-	if o.ChromiumIdle == 0 {
-		o.ChromiumIdle = DefaultChromiumIdle
+	if options.ChromiumIdle == 0 {
+		options.ChromiumIdle = DefaultChromiumIdle
 	}
 	b := &Browser{
-		options:   o,
-		log:       o.Logger(),
+		options:   options,
+		log:       options.Logger(),
 		sessions:  map[string]*Session{},
 		opening:   map[*store.DB]int{},
 		rendering: make(chan struct{}, maxRenders),
 		guard: egress.New(egress.Policy{
-			Allow:         o.Allow,
+			Allow:         options.Allow,
 			MaxResponse:   -1,
 			HeaderTimeout: 2 * time.Minute,
 		}),
@@ -247,8 +247,8 @@ func (b *Browser) isOpen(id string) bool {
 
 // List lists the sessions of an agent, newest first: open ones, and those that
 // ended within the last 30 days.
-func (b *Browser) List(ctx context.Context, db *store.DB, p store.Page) ([]agent.Session, int, error) {
-	found, total, err := db.Sessions(ctx, p)
+func (b *Browser) List(ctx context.Context, db *store.DB, page store.Page) ([]agent.Session, int, error) {
+	found, total, err := db.Sessions(ctx, page)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -270,7 +270,7 @@ func (b *Browser) List(ctx context.Context, db *store.DB, p store.Page) ([]agent
 	if err := db.EndLostSessions(ctx, b.isOpen, orphanProblem); err != nil {
 		return nil, 0, err
 	}
-	return db.Sessions(ctx, p)
+	return db.Sessions(ctx, page)
 }
 
 // Describe returns a session, open or listed.

@@ -43,22 +43,22 @@ func RunChild(args []string) bool {
 	if err != nil {
 		return false
 	}
-	var o childConfig
-	if err := json.Unmarshal(raw, &o); err != nil {
+	var config childConfig
+	if err := json.Unmarshal(raw, &config); err != nil {
 		fail(err)
 	}
 	switch {
-	case name == chromiumName && o.Socket != "":
-		fail(shareChromium(filepath.Join(folder, chromiumName+".pid"), o, args))
+	case name == chromiumName && config.Socket != "":
+		fail(shareChromium(filepath.Join(folder, chromiumName+".pid"), config, args))
 	case name == chromiumName:
-		replaceWith(filepath.Join(folder, chromiumName+".pid"), o.Chromium, args, o.Environment)
+		replaceWith(filepath.Join(folder, chromiumName+".pid"), config.Chromium, args, config.Environment)
 	}
 	if args[len(args)-1] == "--version" {
 		// playwright-go asks at every start; reading is faster than a process
 		fmt.Println("Version " + driverVersion(filepath.Join(folder, "package")))
 		return true
 	}
-	replaceWith(filepath.Join(folder, driverName+".pid"), o.Node, args, o.Environment)
+	replaceWith(filepath.Join(folder, driverName+".pid"), config.Node, args, config.Environment)
 	return true
 }
 

@@ -22,17 +22,17 @@ const (
 // shareChromium runs Chromium in a child process and shares its pipe between
 // the driver, which started this process, and clients at the socket. It exits
 // with Chromium.
-func shareChromium(pidFile string, o childConfig, args []string) error {
+func shareChromium(pidFile string, config childConfig, args []string) error {
 	runtime.LockOSThread() // Chromium is killed when the thread that started it ends
 	if err := dieWithParent(); err != nil {
 		return err
 	}
-	listener, err := net.Listen("unix", o.Socket)
+	listener, err := net.Listen("unix", config.Socket)
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(o.Chromium, args[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = o.Environment, os.Stdout, os.Stderr, childAttributes()
+	cmd := exec.Command(config.Chromium, args[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = config.Environment, os.Stdout, os.Stderr, childAttributes()
 	commands, toChromium, err := os.Pipe()
 	if err != nil {
 		return err

@@ -88,15 +88,15 @@ func (p Program) hasDisplay() bool {
 }
 
 // start starts Chromium and its driver. Traffic outside sessions goes to proxy.
-func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Logger) (*chromium, error) {
-	f, err := newFolder(p, kind.dedicated)
+func start(ctx context.Context, program Program, kind kind, proxy string, log *slog.Logger) (*chromium, error) {
+	folder, err := newFolder(program, kind.dedicated)
 	if err != nil {
 		return nil, err
 	}
 	c := &chromium{
 		headless:  kind.headless,
 		dedicated: kind.dedicated,
-		folder:    f,
+		folder:    folder,
 		log:       log,
 		done:      make(chan struct{}),
 		cleaned:   make(chan struct{}),
@@ -105,7 +105,7 @@ func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Lo
 		made, err := c.driver.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
 			ExecutablePath:  playwright.String(c.folder.in(chromiumName)),
 			Headless:        &c.headless,
-			Args:            flags(!c.headless && !p.hasDisplay()),
+			Args:            flags(!c.headless && !program.hasDisplay()),
 			ChromiumSandbox: playwright.Bool(os.Geteuid() != 0),
 			DownloadsPath:   playwright.String(c.folder.in("downloads")),
 			// Playwright would let a page flood the browser with navigations.
@@ -117,7 +117,7 @@ func start(ctx context.Context, p Program, kind kind, proxy string, log *slog.Lo
 			Timeout:           playwright.Float(startTimeout.Seconds() * 1000),
 		})
 		if err != nil {
-			return nil, fmt.Errorf("start Chromium: %w", p.explain(err))
+			return nil, fmt.Errorf("start Chromium: %w", program.explain(err))
 		}
 		return made, nil
 	})

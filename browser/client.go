@@ -71,7 +71,7 @@ func (b *Browser) checkShareable(o agent.SessionOptions) error {
 }
 
 // IsShared reports whether the session is for clients of the DevTools protocol.
-func (s *Session) IsShared() bool { return s.options.CDP }
+func (session *Session) IsShared() bool { return session.options.CDP }
 
 // contextID returns Chromium's id of the profile that a tab belongs to.
 func (p *Page) contextID(ctx context.Context) (string, error) {
@@ -103,23 +103,23 @@ func (p *Page) contextID(ctx context.Context) (string, error) {
 // ConnectCDP connects a client of the DevTools protocol. There can be one at a time; a
 // further one waits briefly for its end.
 // The caller must close it.
-func (s *Session) ConnectCDP(ctx context.Context) (*Client, error) {
-	if !s.options.CDP {
+func (session *Session) ConnectCDP(ctx context.Context) (*Client, error) {
+	if !session.options.CDP {
 		return nil, agent.Errorf(agent.CodeConflict, "this session was not opened with cdp")
 	}
-	c := &Client{
-		session: s,
+	client := &Client{
+		session: session,
 		out:     make(chan []byte, clientBuffer),
 		done:    make(chan struct{}),
 	}
-	if !s.admitClient(ctx, c) {
+	if !session.admitClient(ctx, client) {
 		return nil, agent.Errorf(agent.CodeConflict, "another client is connected to this session")
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	if err := c.connect(ctx); err != nil {
-		c.Close()
-		if errors.Is(err, io.EOF) && s.life.Err() == nil {
+	if err := client.connect(ctx); err != nil {
+		client.Close()
+		if errors.Is(err, io.EOF) && session.life.Err() == nil {
 			return nil, agent.Errorf(
 				agent.CodeConflict,
 				"the previous client of this session has not left yet; try again",
@@ -127,22 +127,22 @@ func (s *Session) ConnectCDP(ctx context.Context) (*Client, error) {
 		}
 		return nil, agent.Errorf(agent.CodeBrowser, "the browser could not be reached").Because(err)
 	}
-	s.Touch()
-	return c, nil
+	session.Touch()
+	return client, nil
 }
 
-// admitClient makes c the session's client. The end of the previous client's connection may
+// admitClient makes client the session's client. The end of the previous client's connection may
 // not have been noticed yet, so it waits for that, for a short time.
-func (s *Session) admitClient(ctx context.Context, c *Client) bool {
+func (session *Session) admitClient(ctx context.Context, client *Client) bool {
 	ctx, cancel := context.WithTimeout(ctx, leavingTimeout)
 	defer cancel()
 	for {
-		s.mu.Lock()
-		other := s.client
+		session.mu.Lock()
+		other := session.client
 		if other == nil {
-			s.client = c
+			session.client = client
 		}
-		s.mu.Unlock()
+		session.mu.Unlock()
 		if other == nil {
 			return true
 		}
@@ -157,8 +157,8 @@ func (s *Session) admitClient(ctx context.Context, c *Client) bool {
 // connect connects to the Mux, whose first frame names the client's session
 // with the browser.
 func (c *Client) connect(ctx context.Context) (err error) {
-	s := c.session
-	if c.conn, err = egress.DialSocket(ctx, s.chromium.folder.in(socketName)); err != nil {
+	session := c.session
+	if c.conn, err = egress.DialSocket(ctx, session.chromium.folder.in(socketName)); err != nil {
 		return err
 	}
 	deadline, _ := ctx.Deadline()
@@ -179,26 +179,26 @@ func (c *Client) connect(ctx context.Context) (err error) {
 	c.frames = cdp.NewFrameWriter(c.conn)
 	c.filter = cdp.NewFilter(cdp.Options{
 		Root:    root.SessionID,
-		Context: s.contextID,
+		Context: session.contextID,
 		NextID: func() int64 {
-			return cdp.FirstID + s.chromium.lastID.Add(1)
+			return cdp.FirstID + session.chromium.lastID.Add(1)
 		},
 		CheckURL: func(address string) (string, error) {
-			address, err := s.browser.checkURL("navigate", address)
+			address, err := session.browser.checkURL("navigate", address)
 			if err != nil {
 				err = errors.New(agent.Explain(err))
 			}
 			return address, err
 		},
 	})
-	changed, unsubscribe := s.Changes()
-	if !s.browser.spawn(func() {
+	changed, unsubscribe := session.Changes()
+	if !session.browser.spawn(func() {
 		c.awaitPerson(changed, unsubscribe)
 	}) {
 		unsubscribe()
 		return errStopped
 	}
-	if !s.browser.spawn(func() { c.read(in) }) {
+	if !session.browser.spawn(func() { c.read(in) }) {
 		return errStopped
 	}
 	return nil

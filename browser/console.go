@@ -56,8 +56,8 @@ func (c *console) add(pageID, level, text string) {
 
 // Logs returns the console lines after the one with this number, from the
 // newest 1,000. 0 is before the first.
-func (s *Session) Logs(after int64) []LogEntry {
-	c := s.console
+func (session *Session) Logs(after int64) []LogEntry {
+	c := session.console
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := len(c.entries)
@@ -69,10 +69,10 @@ func (s *Session) Logs(after int64) []LogEntry {
 
 // LogAdded returns a channel that is closed when the next line arrives. Call it
 // before Logs, so that no line is missed.
-func (s *Session) LogAdded() <-chan struct{} {
-	s.console.mu.Lock()
-	defer s.console.mu.Unlock()
-	return s.console.added
+func (session *Session) LogAdded() <-chan struct{} {
+	session.console.mu.Lock()
+	defer session.console.mu.Unlock()
+	return session.console.added
 }
 
 // consoleLevels maps Playwright's names of levels to ours.
@@ -88,24 +88,24 @@ var consoleLevels = map[string]string{
 
 // onConsole is Playwright's handler for console lines. It must not call
 // Playwright.
-func (s *Session) onConsole(m playwright.ConsoleMessage) {
+func (session *Session) onConsole(m playwright.ConsoleMessage) {
 	level := consoleLevels[m.Type()]
 	if level == "" {
 		level = "log"
 	}
-	s.console.add(s.pageID(m.Page()), level, m.Text())
+	session.console.add(session.pageID(m.Page()), level, m.Text())
 }
 
 // onWebError is Playwright's handler for uncaught errors of a page.
-func (s *Session) onWebError(e playwright.WebError) {
-	s.console.add(s.pageID(e.Page()), "error", e.Error().Error())
+func (session *Session) onWebError(e playwright.WebError) {
+	session.console.add(session.pageID(e.Page()), "error", e.Error().Error())
 }
 
 // pageID returns the id of one of our tabs, or "".
-func (s *Session) pageID(page playwright.Page) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.pages {
+func (session *Session) pageID(page playwright.Page) string {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	for _, p := range session.pages {
 		if p.page == page {
 			return p.id
 		}

@@ -25,22 +25,22 @@ const (
 
 // onDownload is Playwright's handler for downloads. It must not call
 // Playwright.
-func (s *Session) onDownload(d playwright.Download) {
-	s.mu.Lock()
-	s.downloading++
-	s.lastDownload = time.Now()
-	s.changedLocked()
-	tooMany := s.downloading > maxDownloading
-	s.mu.Unlock()
+func (session *Session) onDownload(download playwright.Download) {
+	session.mu.Lock()
+	session.downloading++
+	session.lastDownload = time.Now()
+	session.changedLocked()
+	tooMany := session.downloading > maxDownloading
+	session.mu.Unlock()
 	ended := func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.downloading--
+		session.mu.Lock()
+		defer session.mu.Unlock()
+		session.downloading--
 	}
-	put := s.inbox.put(func(context.Context) {
-		spawned := s.browser.spawn(func() {
+	put := session.inbox.put(func(context.Context) {
+		spawned := session.browser.spawn(func() {
 			defer ended()
-			s.storeDownload(d, tooMany)
+			session.storeDownload(download, tooMany)
 		})
 		if !spawned {
 			ended()
@@ -53,73 +53,73 @@ func (s *Session) onDownload(d playwright.Download) {
 
 // storeDownload stores a download in the agent's file, or records why it
 // failed.
-func (s *Session) storeDownload(d playwright.Download, tooMany bool) {
-	ctx, cancel := context.WithTimeout(s.life, downloadTimeout)
+func (session *Session) storeDownload(download playwright.Download, tooMany bool) {
+	ctx, cancel := context.WithTimeout(session.life, downloadTimeout)
 	defer cancel()
 	row := agent.Download{
-		SessionID: s.id,
-		Name:      agent.FileName(d.SuggestedFilename()),
-		URL:       agent.Clip(d.URL(), 2000),
+		SessionID: session.id,
+		Name:      agent.FileName(download.SuggestedFilename()),
+		URL:       agent.Clip(download.URL(), 2000),
 		Status:    agent.DownloadDone,
 	}
 	var err error
 	var file *store.Upload
 	switch {
-	case s.chromium.relay != nil:
+	case session.chromium.relay != nil:
 		err = errRemote
 	case tooMany:
 		err = errTooMany
 	default:
-		file, err = s.receive(ctx, d, row.Name)
+		file, err = session.receive(ctx, download, row.Name)
 	}
 	if err != nil {
 		row.Status, row.Error = agent.DownloadFailed, downloadProblem(err)
 		dropping, done := context.WithTimeout(context.Background(), closeTimeout)
 		defer done()
 		_, _ = Within(dropping, func() (any, error) {
-			return nil, d.Cancel()
+			return nil, download.Cancel()
 		}) // it may have ended
 	}
 	storing, done := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer done()
-	if row, err = s.db.CreateDownload(storing, row, file); err != nil {
+	if row, err = session.db.CreateDownload(storing, row, file); err != nil {
 		if file != nil {
 			file.Discard()
 		}
-		s.browser.log.Warn("store download", "session", s.id, "error", err)
+		session.browser.log.Warn("store download", "session", session.id, "error", err)
 		return
 	}
-	s.downloaded(row)
-	s.console.add(
-		s.pageID(d.Page()),
+	session.downloaded(row)
+	session.console.add(
+		session.pageID(download.Page()),
 		"info",
 		"download: "+row.Name+" "+row.Error,
 	)
 	// Chromium's copy is deleted with the session at the latest
 	_, _ = Within(storing, func() (any, error) {
-		return nil, d.Delete()
+		return nil, download.Delete()
 	})
 }
 
 // downloaded notes the end of a download for the action that waits for it.
-func (s *Session) downloaded(d agent.Download) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.downloads = append(s.downloads, d); len(s.downloads) > maxUnclaimed {
-		s.downloads = s.downloads[1:]
+func (session *Session) downloaded(d agent.Download) {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if session.downloads = append(session.downloads, d); len(session.downloads) > maxUnclaimed {
+		session.downloads = session.downloads[1:]
 	}
-	s.changedLocked()
+	session.changedLocked()
 }
 
 // claimDownload removes and returns the first ended download that no action has waited
 // for.
-func (s *Session) claimDownload() (d agent.Download, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.downloads) == 0 {
+func (session *Session) claimDownload() (d agent.Download, ok bool) {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if len(session.downloads) == 0 {
 		return d, false
 	}
-	d, s.downloads = s.downloads[0], s.downloads[1:]
+	d, session.downloads = session.downloads[0], session.downloads[1:]
 	return d, true
 }
 
@@ -171,39 +171,39 @@ func downloadProblem(err error) string {
 }
 
 // receive waits for a download and reads it into the agent's file.
-func (s *Session) receive(ctx context.Context, d playwright.Download, name string) (*store.Upload, error) {
+func (session *Session) receive(ctx context.Context, download playwright.Download, name string) (*store.Upload, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	measured := make(chan struct{})
 	go func() {
 		defer close(measured)
-		s.limitSize(ctx, cancel)
+		session.limitSize(ctx, cancel)
 	}()
-	path, err := Within(ctx, d.Path)
+	path, err := Within(ctx, download.Path)
 	cancel(nil)
 	<-measured
 	if err != nil {
 		return nil, err
 	}
 	// Only files that Chromium wrote to its own folder are read.
-	in, err := os.Open(filepath.Join(s.chromium.folder.in("downloads"), filepath.Base(path)))
+	in, err := os.Open(filepath.Join(session.chromium.folder.in("downloads"), filepath.Base(path)))
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
-	return s.db.ReceiveFile(
+	return session.db.ReceiveFile(
 		context.WithoutCancel(ctx),
 		name,
 		"application/octet-stream",
 		in,
-		s.browser.options.MaxDownload,
+		session.browser.options.MaxDownload,
 	)
 }
 
 // limitSize cancels a download when a file of this Chromium has become too
 // large. It is unknown whose file it is while it grows, so other downloads in
 // progress fail with it.
-func (s *Session) limitSize(ctx context.Context, cut context.CancelCauseFunc) {
+func (session *Session) limitSize(ctx context.Context, cut context.CancelCauseFunc) {
 	ticker := time.NewTicker(sizeCheckEvery)
 	defer ticker.Stop()
 	for {
@@ -212,12 +212,12 @@ func (s *Session) limitSize(ctx context.Context, cut context.CancelCauseFunc) {
 			return
 		case <-ticker.C:
 		}
-		entries, err := os.ReadDir(s.chromium.folder.in("downloads"))
+		entries, err := os.ReadDir(session.chromium.folder.in("downloads"))
 		if err != nil {
 			return
 		}
 		for _, e := range entries {
-			if info, err := e.Info(); err == nil && info.Size() > s.browser.options.MaxDownload {
+			if info, err := e.Info(); err == nil && info.Size() > session.browser.options.MaxDownload {
 				cut(errTooLarge)
 				return
 			}

@@ -120,9 +120,9 @@ const fieldWait = time.Second
 // enter enters a text into the field that an element stands for. Where keys would make
 // another value of it, it becomes the value; otherwise it is typed with keys after what the
 // field has, or replaces that. A field that then has another value is INVALID_ACTION.
-func (st *step) enter(e playwright.ElementHandle, text string, replace, keys bool) error {
+func (st *step) enter(handle playwright.ElementHandle, text string, replace, keys bool) error {
 	wait := float64(min(fieldWait, time.Until(st.deadline)/2).Milliseconds())
-	got, err := e.Evaluate(prepareField, []any{text, replace, wait, keys})
+	got, err := handle.Evaluate(prepareField, []any{text, replace, wait, keys})
 	if err != nil {
 		return err
 	}
@@ -143,22 +143,22 @@ func (st *step) enter(e playwright.ElementHandle, text string, replace, keys boo
 		if keys {
 			whole = ""
 		}
-		if err := e.Fill(whole, playwright.ElementHandleFillOptions{Timeout: st.milliseconds()}); err != nil {
+		if err := handle.Fill(whole, playwright.ElementHandleFillOptions{Timeout: st.milliseconds()}); err != nil {
 			return err
 		}
 	}
 	if about["end"] == false {
-		if err := e.Press("End", playwright.ElementHandlePressOptions{Timeout: st.milliseconds()}); err != nil {
+		if err := handle.Press("End", playwright.ElementHandlePressOptions{Timeout: st.milliseconds()}); err != nil {
 			return err
 		}
 	}
 	if keys {
 		o := playwright.ElementHandleTypeOptions{Delay: playwright.Float(float64(st.Delay)), Timeout: st.milliseconds()}
-		if err := e.Type(text, o); err != nil {
+		if err := handle.Type(text, o); err != nil {
 			return err
 		}
 	}
-	issue, err := e.Evaluate(compareField, []any{about["before"], text})
+	issue, err := handle.Evaluate(compareField, []any{about["before"], text})
 	if changed, _ := issue.(string); err == nil && changed != "" {
 		return agent.InvalidAction(st.Action.Action, "text", changed).With("selector", agent.Clip(st.Selector, 200))
 	}

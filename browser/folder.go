@@ -42,7 +42,7 @@ func tempFolder() string {
 
 // newFolder creates a folder for a Chromium and a driver. A shared Chromium has
 // a socket in it for a client.
-func newFolder(p Program, shared bool) (*folder, error) {
+func newFolder(program Program, shared bool) (*folder, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -57,21 +57,21 @@ func newFolder(p Program, shared bool) (*folder, error) {
 		return nil, errors.Join(errors.New("browser: cannot lock "+path), f.remove())
 	}
 	f.lock = lock
-	o := childConfig{
-		Node:        filepath.Join(p.Driver, driverName),
-		Chromium:    p.Chromium,
-		Environment: childEnvironment(p.Environment, f.in("temp")),
+	config := childConfig{
+		Node:        filepath.Join(program.Driver, driverName),
+		Chromium:    program.Chromium,
+		Environment: childEnvironment(program.Environment, f.in("temp")),
 	}
 	if shared {
-		o.Socket = f.in(socketName)
+		config.Socket = f.in(socketName)
 	}
-	raw, err := json.Marshal(o)
+	raw, err := json.Marshal(config)
 	if err == nil {
 		err = errors.Join(
 			os.Mkdir(f.in("temp"), 0o700),
 			os.Mkdir(f.in("downloads"), 0o700),
 			os.WriteFile(f.in(childConfigFile), raw, 0o600),
-			os.Symlink(filepath.Join(p.Driver, "package"), f.in("package")),
+			os.Symlink(filepath.Join(program.Driver, "package"), f.in("package")),
 			os.Symlink(self, f.in(driverName)),
 			os.Symlink(self, f.in(chromiumName)),
 		)

@@ -25,19 +25,19 @@ type hiddenValue struct {
 
 // Hide makes the session show %name% in place of each value, in addresses, titles and
 // the results of Hidden, while the session is open. The values are only kept in memory.
-func (s *Session) Hide(values map[string]string) {
-	s.hiding.Lock()
-	defer s.hiding.Unlock()
+func (session *Session) Hide(values map[string]string) {
+	session.hiding.Lock()
+	defer session.hiding.Unlock()
 	for name, value := range values {
-		known := slices.ContainsFunc(s.hidden, func(h hiddenValue) bool {
+		known := slices.ContainsFunc(session.hidden, func(h hiddenValue) bool {
 			return h.name == name && h.value == value
 		})
 		if value != "" && !known {
-			s.hidden = append(s.hidden, newHidden(name, value))
+			session.hidden = append(session.hidden, newHidden(name, value))
 		}
 	}
-	if surplus := len(s.hidden) - maxHidden; surplus > 0 {
-		s.hidden = slices.Delete(s.hidden, 0, surplus)
+	if surplus := len(session.hidden) - maxHidden; surplus > 0 {
+		session.hidden = slices.Delete(session.hidden, 0, surplus)
 	}
 }
 
@@ -66,10 +66,10 @@ func newHidden(name, value string) hiddenValue {
 }
 
 // Hidden returns a text in which hidden values are replaced by their names.
-func (s *Session) Hidden(text string) string {
-	s.hiding.Lock()
-	defer s.hiding.Unlock()
-	for _, h := range s.hidden {
+func (session *Session) Hidden(text string) string {
+	session.hiding.Lock()
+	defer session.hiding.Unlock()
+	for _, h := range session.hidden {
 		for _, form := range h.forms {
 			text = strings.ReplaceAll(text, form, "%"+h.name+"%")
 		}

@@ -57,8 +57,8 @@ func (p *Page) EndIfHung() bool {
 
 // closeDead closes the tabs that ended with the process of another one and were opened so
 // recently that their crash was not reported.
-func (s *Session) closeDead(ctx context.Context, ended *Page) {
-	for _, p := range s.Pages() {
+func (session *Session) closeDead(ctx context.Context, ended *Page) {
+	for _, p := range session.Pages() {
 		if p != ended && !p.responds(busyTimeout) {
 			_ = p.Close(ctx) // what cannot be closed is ended by its next action
 		}
@@ -78,8 +78,8 @@ func sendWithin(
 
 // leavesDialogs reports whether a client of the DevTools protocol answers the session's
 // dialogs, for which pages wait.
-func (s *Session) leavesDialogs() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.client != nil && len(s.dialogs) > 0 && s.status != agent.SessionTakeover
+func (session *Session) leavesDialogs() bool {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	return session.client != nil && len(session.dialogs) > 0 && session.status != agent.SessionTakeover
 }

@@ -23,44 +23,44 @@ const maxRefusals = 20
 
 // Create opens a session. Too many open sessions are RATE_LIMITED; a browser
 // that is missing or does not start is BROWSER_ERROR.
-func (b *Browser) Create(ctx context.Context, db *store.DB, o agent.SessionOptions) (agent.Session, error) {
-	if err := o.Validate(); err != nil {
+func (b *Browser) Create(ctx context.Context, db *store.DB, options agent.SessionOptions) (agent.Session, error) {
+	if err := options.Validate(); err != nil {
 		return agent.Session{}, err
 	}
-	upstream, err := b.upstream(o.Proxy)
+	upstream, err := b.upstream(options.Proxy)
 	if err != nil {
 		return agent.Session{}, err
 	}
-	if err := b.checkShareable(o); err != nil {
+	if err := b.checkShareable(options); err != nil {
 		return agent.Session{}, err
 	}
-	done, err := b.reserve(db, o.CDP)
+	done, err := b.reserve(db, options.CDP)
 	if err != nil {
 		return agent.Session{}, err
 	}
 	defer done()
-	s := newSession(b, db, o)
-	if err := s.open(ctx, upstream); err != nil {
+	session := newSession(b, db, options)
+	if err := session.open(ctx, upstream); err != nil {
 		return agent.Session{}, err
 	}
 	row := agent.Session{
-		ID:           s.id,
+		ID:           session.id,
 		Status:       agent.SessionActive,
-		Headless:     s.chromium.headless,
-		Viewport:     s.viewport,
-		Persist:      o.Persist,
-		CreatedAt:    agent.At(s.opened),
-		LastActivity: agent.At(s.opened),
+		Headless:     session.chromium.headless,
+		Viewport:     session.viewport,
+		Persist:      options.Persist,
+		CreatedAt:    agent.At(session.opened),
+		LastActivity: agent.At(session.opened),
 	}
 	b.mu.Lock()
-	b.sessions[s.id] = s
+	b.sessions[session.id] = session
 	b.mu.Unlock()
 	err = db.CreateSession(ctx, row)
-	if err == nil && !(b.spawn(s.endWithChromium) && (!o.Persist || b.spawn(s.saveStates))) {
+	if err == nil && !(b.spawn(session.endWithChromium) && (!options.Persist || b.spawn(session.saveStates))) {
 		err = errStopped
 	}
 	if err != nil {
-		s.end("")
+		session.end("")
 		return agent.Session{}, err
 	}
 	return row, nil
@@ -133,12 +133,12 @@ func (b *Browser) reserve(db *store.DB, cdp bool) (done func(), err error) {
 	}, nil
 }
 
-func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
-	s := &Session{
-		browser:   b,
+func newSession(browser *Browser, db *store.DB, options agent.SessionOptions) *Session {
+	session := &Session{
+		browser:   browser,
 		db:        db,
 		id:        agent.NewID(agent.KindSession),
-		options:   o,
+		options:   options,
 		viewport:  agent.DefaultViewport,
 		opened:    time.Now(),
 		slot:      make(chan struct{}, 1),
@@ -149,84 +149,86 @@ func newSession(b *Browser, db *store.DB, o agent.SessionOptions) *Session {
 		status:    agent.SessionActive,
 		watchers:  map[chan struct{}]struct{}{},
 	}
-	if o.Viewport != nil {
-		s.viewport = *o.Viewport
+	if options.Viewport != nil {
+		session.viewport = *options.Viewport
 	}
-	s.slot <- struct{}{}
-	s.thumbnail.slot <- struct{}{}
-	s.activity, s.storedActivity = s.opened, s.opened
-	s.life, s.cancel = context.WithCancel(context.Background())
-	return s
+	session.slot <- struct{}{}
+	session.thumbnail.slot <- struct{}{}
+	session.activity, session.storedActivity = session.opened, session.opened
+	session.life, session.cancel = context.WithCancel(context.Background())
+	return session
 }
 
 // open gets Chromium, a profile and a tab. If it fails, nothing is left.
-func (s *Session) open(ctx context.Context, upstream *url.URL) (err error) {
-	headless := s.options.Headless == nil || *s.options.Headless
-	if s.options.CDP {
-		s.chromium, err = s.browser.dedicatedChromium(headless)
+func (session *Session) open(ctx context.Context, upstream *url.URL) (err error) {
+	headless := session.options.Headless == nil || *session.options.Headless
+	if session.options.CDP {
+		session.chromium, err = session.browser.dedicatedChromium(headless)
 	} else {
-		s.chromium, err = s.browser.acquireChromium(headless)
+		session.chromium, err = session.browser.acquireChromium(headless)
 	}
 	if err != nil {
-		s.cancel()
+		session.cancel()
 		return err
 	}
-	s.proxy, err = s.browser.guard.Proxy(egress.ProxyOptions{
+	session.proxy, err = session.browser.guard.Proxy(egress.ProxyOptions{
 		Upstream: upstream,
-		Refused:  s.noteRefusal,
-		Port:     s.browser.port,
+		Refused:  session.noteRefusal,
+		Port:     session.browser.port,
 	})
 	if err != nil {
-		s.cancel()
-		s.browser.releaseChromium(s.chromium)
+		session.cancel()
+		session.browser.releaseChromium(session.chromium)
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	if err := s.openContext(ctx); err != nil {
-		s.cancel()
+	if err := session.openContext(ctx); err != nil {
+		session.cancel()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		s.cleanUp(ctx)
+		session.cleanUp(ctx)
 		return agent.Errorf(agent.CodeBrowser, "the browser session could not be opened").Because(err)
 	}
 	return nil
 }
 
-func (s *Session) openContext(ctx context.Context) error {
-	state, err := s.savedState(ctx)
+func (session *Session) openContext(ctx context.Context) error {
+	state, err := session.savedState(ctx)
 	if err != nil {
 		return err
 	}
-	o := playwright.BrowserNewContextOptions{
-		Viewport:        &playwright.Size{Width: s.viewport.Width, Height: s.viewport.Height},
-		AcceptDownloads: playwright.Bool(s.chromium.relay == nil),
+	options := playwright.BrowserNewContextOptions{
+		Viewport:        &playwright.Size{Width: session.viewport.Width, Height: session.viewport.Height},
+		AcceptDownloads: playwright.Bool(session.chromium.relay == nil),
 		StorageState:    state,
-		UserAgent:       optionalString(s.options.UserAgent),
-		Locale:          optionalString(s.options.Locale),
-		TimezoneId:      optionalString(s.options.Timezone),
+		UserAgent:       optionalString(session.options.UserAgent),
+		Locale:          optionalString(session.options.Locale),
+		TimezoneId:      optionalString(session.options.Timezone),
 	}
-	made, err := s.chromium.newProfile(ctx, s.proxy, o)
+	made, err := session.chromium.newProfile(ctx, session.proxy, options)
 	if err != nil {
 		return err
 	}
-	s.context = made
-	if !s.browser.spawn(func() { s.inbox.work(s.life) }) {
+	session.context = made
+	if !session.browser.spawn(func() {
+		session.inbox.work(session.life)
+	}) {
 		return errStopped
 	}
-	err = s.call(ctx, func() error {
-		made.OnPage(s.onPage)
-		made.OnConsole(s.onConsole)
-		made.OnWebError(s.onWebError)
-		made.OnDialog(s.onDialog)
+	err = session.call(ctx, func() error {
+		made.OnPage(session.onPage)
+		made.OnConsole(session.onConsole)
+		made.OnWebError(session.onWebError)
+		made.OnDialog(session.onDialog)
 		return made.AddInitScript(playwright.Script{Content: playwright.String(withoutWebRTC)})
 	})
 	if err != nil {
 		return err
 	}
-	p, err := s.OpenPage(ctx)
-	if err == nil && s.options.CDP {
-		s.contextID, err = p.contextID(ctx)
+	p, err := session.OpenPage(ctx)
+	if err == nil && session.options.CDP {
+		session.contextID, err = p.contextID(ctx)
 	}
 	return err
 }
@@ -246,21 +248,21 @@ func optionalString(text string) *string {
 }
 
 // noteRefusal records a connection that a page was refused.
-func (s *Session) noteRefusal(e *egress.Error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.refused) >= maxRefusals {
-		s.refused = append(s.refused[:0], s.refused[1:]...)
+func (session *Session) noteRefusal(e *egress.Error) {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if len(session.refused) >= maxRefusals {
+		session.refused = append(session.refused[:0], session.refused[1:]...)
 	}
-	s.refused = append(s.refused, refusal{e.Host, time.Now()})
+	session.refused = append(session.refused, refusal{e.Host, time.Now()})
 }
 
 // endWithChromium ends the session when its Chromium ends. It is the body of a
 // goroutine.
-func (s *Session) endWithChromium() {
+func (session *Session) endWithChromium() {
 	select {
-	case <-s.chromium.done:
-		s.end(s.chromium.endProblem())
-	case <-s.life.Done():
+	case <-session.chromium.done:
+		session.end(session.chromium.endProblem())
+	case <-session.life.Done():
 	}
 }

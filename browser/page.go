@@ -87,48 +87,48 @@ func (p *Page) Close(ctx context.Context) error {
 }
 
 // onPage is Playwright's handler for new tabs. It must not call Playwright.
-func (s *Session) onPage(page playwright.Page) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.pages) >= MaxPages || s.life.Err() != nil {
-		s.surplus++
-		s.inbox.put(func(ctx context.Context) {
-			s.closeSurplus(ctx, page)
+func (session *Session) onPage(page playwright.Page) {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	if len(session.pages) >= MaxPages || session.life.Err() != nil {
+		session.surplus++
+		session.inbox.put(func(ctx context.Context) {
+			session.closeSurplus(ctx, page)
 		})
 		return
 	}
 	p := &Page{
-		session:    s,
+		session:    session,
 		id:         agent.NewID(agent.KindPage),
 		page:       page,
 		titleStale: make(chan struct{}, 1),
 		url:        page.URL(),
 	}
-	p.open, p.cancel = context.WithCancel(s.life)
-	s.pages = append(s.pages, p)
-	s.active = p
-	s.changedLocked()
+	p.open, p.cancel = context.WithCancel(session.life)
+	session.pages = append(session.pages, p)
+	session.active = p
+	session.changedLocked()
 	page.OnFrameNavigated(p.onNavigated)
 	page.OnLoad(func(playwright.Page) { p.refreshTitle() })
 	page.OnDOMContentLoaded(func(playwright.Page) { p.refreshTitle() })
-	page.OnDownload(s.onDownload)
-	page.OnClose(func(playwright.Page) { s.onPageClosed(p) })
-	page.OnCrash(func(playwright.Page) { s.onPageCrashed(p) })
-	s.inbox.put(func(context.Context) {
-		s.browser.spawn(p.watchTitle)
+	page.OnDownload(session.onDownload)
+	page.OnClose(func(playwright.Page) { session.onPageClosed(p) })
+	page.OnCrash(func(playwright.Page) { session.onPageCrashed(p) })
+	session.inbox.put(func(context.Context) {
+		session.browser.spawn(p.watchTitle)
 	})
 }
 
 // closeSurplus closes a tab over the limit.
-func (s *Session) closeSurplus(ctx context.Context, page playwright.Page) {
+func (session *Session) closeSurplus(ctx context.Context, page playwright.Page) {
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	_ = s.call(ctx, func() error { return page.Close() }) // a tab that stays open is not one of ours
-	s.mu.Lock()
-	storm := s.surplus == maxSurplus
-	s.mu.Unlock()
+	_ = session.call(ctx, func() error { return page.Close() }) // a tab that stays open is not one of ours
+	session.mu.Lock()
+	storm := session.surplus == maxSurplus
+	session.mu.Unlock()
 	if storm {
-		s.browser.spawn(func() { s.end("the page opened too many tabs") })
+		session.browser.spawn(func() { session.end("the page opened too many tabs") })
 	}
 }
 
@@ -183,49 +183,49 @@ func (p *Page) watchTitle() {
 const maxTitle = 500
 
 // onPageClosed is a handler of Playwright. It must not call Playwright.
-func (s *Session) onPageClosed(p *Page) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kept := make([]*Page, 0, len(s.pages))
-	for _, other := range s.pages {
-		if other != p {
+func (session *Session) onPageClosed(page *Page) {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	kept := make([]*Page, 0, len(session.pages))
+	for _, other := range session.pages {
+		if other != page {
 			kept = append(kept, other)
 		}
 	}
-	s.pages = kept
-	if s.active == p {
-		s.active = nil
+	session.pages = kept
+	if session.active == page {
+		session.active = nil
 		if len(kept) > 0 {
-			s.active = kept[len(kept)-1]
+			session.active = kept[len(kept)-1]
 		}
 	}
-	p.cancel() // now that it can no longer be found
-	s.changedLocked()
-	if len(kept) == 0 && s.life.Err() == nil {
-		s.inbox.put(s.replaceLast)
+	page.cancel() // now that it can no longer be found
+	session.changedLocked()
+	if len(kept) == 0 && session.life.Err() == nil {
+		session.inbox.put(session.replaceLast)
 	}
 }
 
 // replaceLast opens a blank tab if there is none.
-func (s *Session) replaceLast(ctx context.Context) {
-	if len(s.Pages()) > 0 {
+func (session *Session) replaceLast(ctx context.Context) {
+	if len(session.Pages()) > 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	if _, err := s.OpenPage(ctx); err != nil && s.life.Err() == nil {
-		s.browser.spawn(func() { s.end("its last tab was closed and no other could be opened") })
+	if _, err := session.OpenPage(ctx); err != nil && session.life.Err() == nil {
+		session.browser.spawn(func() { session.end("its last tab was closed and no other could be opened") })
 	}
 }
 
 // onPageCrashed is a handler of Playwright. It must not call Playwright.
-func (s *Session) onPageCrashed(p *Page) {
-	s.mu.Lock()
+func (session *Session) onPageCrashed(p *Page) {
+	session.mu.Lock()
 	p.crashed = true
-	s.changedLocked()
-	s.mu.Unlock()
-	s.console.add(p.id, "error", "the page crashed")
-	s.inbox.put(func(ctx context.Context) {
+	session.changedLocked()
+	session.mu.Unlock()
+	session.console.add(p.id, "error", "the page crashed")
+	session.inbox.put(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 		defer cancel()
 		_ = p.Close(ctx) // what is left of it; a blank tab replaces the last one

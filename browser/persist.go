@@ -40,21 +40,21 @@ type persisted struct {
 
 // savedState returns what the agent's last persistent session saved, or nil if
 // there is nothing usable.
-func (s *Session) savedState(ctx context.Context) (*playwright.OptionalStorageState, error) {
-	if !s.options.Persist {
+func (session *Session) savedState(ctx context.Context) (*playwright.OptionalStorageState, error) {
+	if !session.options.Persist {
 		return nil, nil
 	}
-	text, locked, err := s.db.BrowserState(ctx)
+	text, locked, err := session.db.BrowserState(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if locked {
-		return nil, s.db.Log(
+		return nil, session.db.Log(
 			ctx,
 			agent.LevelWarn,
 			"browser",
 			"the saved browser logins were encrypted with another master key; the session starts without them",
-			map[string]any{"session_id": s.id},
+			map[string]any{"session_id": session.id},
 		)
 	}
 	var state playwright.OptionalStorageState
@@ -62,26 +62,26 @@ func (s *Session) savedState(ctx context.Context) (*playwright.OptionalStorageSt
 		return nil, nil
 	}
 	for _, o := range state.Origins {
-		s.persisted.origins[o.Origin] = o.LocalStorage
+		session.persisted.origins[o.Origin] = o.LocalStorage
 	}
-	s.persisted.stored = sha256.Sum256([]byte(text))
+	session.persisted.stored = sha256.Sum256([]byte(text))
 	return &state, nil
 }
 
 // saveStates stores cookies and storage periodically while the session is open
 // and active. It is the body of a goroutine.
-func (s *Session) saveStates() {
+func (session *Session) saveStates() {
 	timer := time.NewTimer(saveEvery)
 	defer timer.Stop()
 	for {
 		select {
-		case <-s.life.Done():
+		case <-session.life.Done():
 			return
 		case <-timer.C:
 		}
 		began := time.Now()
-		if s.Status() == agent.SessionTakeover || began.Sub(s.LastActivity()) <= saveAfterActivity {
-			s.saveState(s.life, s.readState)
+		if session.Status() == agent.SessionTakeover || began.Sub(session.LastActivity()) <= saveAfterActivity {
+			session.saveState(session.life, session.readState)
 		}
 		timer.Reset(saveEvery + savePause*time.Since(began))
 	}
@@ -89,29 +89,29 @@ func (s *Session) saveStates() {
 
 // saveState encrypts and stores the state that read returns for the next
 // persistent session, if it has changed.
-func (s *Session) saveState(ctx context.Context, read func(context.Context) (*playwright.StorageState, error)) {
-	if !s.options.Persist || s.context == nil {
+func (session *Session) saveState(ctx context.Context, read func(context.Context) (*playwright.StorageState, error)) {
+	if !session.options.Persist || session.context == nil {
 		return
 	}
-	s.persisted.mu.Lock()
-	defer s.persisted.mu.Unlock()
+	session.persisted.mu.Lock()
+	defer session.persisted.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	state, err := read(limited)
 	if err != nil {
 		if ctx.Err() == nil {
-			s.browser.log.Warn("read cookies and storage of browser session", "session", s.id, "error", err)
+			session.browser.log.Warn("read cookies and storage of browser session", "session", session.id, "error", err)
 		}
 		return
 	}
 	text, err := marshalState(state)
-	if sum := sha256.Sum256(text); err == nil && sum != s.persisted.stored && len(text) <= maxState {
-		if err = s.db.SetBrowserState(limited, string(text)); err == nil {
-			s.persisted.stored = sum
+	if sum := sha256.Sum256(text); err == nil && sum != session.persisted.stored && len(text) <= maxState {
+		if err = session.db.SetBrowserState(limited, string(text)); err == nil {
+			session.persisted.stored = sum
 		}
 	}
 	if err != nil && agent.ErrorCode(err) != agent.CodeNotFound && ctx.Err() == nil {
-		s.browser.log.Error("store cookies and storage of browser session", "session", s.id, "error", err)
+		session.browser.log.Error("store cookies and storage of browser session", "session", session.id, "error", err)
 	}
 }
 
@@ -143,26 +143,27 @@ func marshalState(state *playwright.StorageState) ([]byte, error) {
 
 // readState reads all cookies, and the storage of the sites open in tabs. For
 // other sites it uses the last known storage. Pages do not notice.
-func (s *Session) readState(ctx context.Context) (*playwright.StorageState, error) {
+func (session *Session) readState(ctx context.Context) (*playwright.StorageState, error) {
 	cookies, err := Within(ctx, func() ([]playwright.Cookie, error) {
-		return s.context.Cookies()
+		return session.context.Cookies()
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range s.Pages() {
+	for _, p := range session.Pages() {
 		origin := originOf(p.Address())
 		items, ok := p.localStorage(ctx, origin)
-		if _, known := s.persisted.origins[origin]; !ok || !known && len(s.persisted.origins) >= maxOrigins {
+		if _, known := session.persisted.origins[origin]; !ok ||
+			!known && len(session.persisted.origins) >= maxOrigins {
 			continue
 		}
-		s.persisted.origins[origin] = items
+		session.persisted.origins[origin] = items
 		if len(items) == 0 {
-			delete(s.persisted.origins, origin)
+			delete(session.persisted.origins, origin)
 		}
 	}
 	state := &playwright.StorageState{Cookies: cookies, Origins: []playwright.Origin{}}
-	for origin, items := range s.persisted.origins {
+	for origin, items := range session.persisted.origins {
 		state.Origins = append(state.Origins, playwright.Origin{Origin: origin, LocalStorage: slices.Clone(items)})
 	}
 	return state, nil
@@ -171,15 +172,15 @@ func (s *Session) readState(ctx context.Context) (*playwright.StorageState, erro
 // readFullState is readState for a session that ends: sites no longer open in
 // tabs are opened in hidden tabs. If that takes too long, the result of
 // readState is used.
-func (s *Session) readFullState(ctx context.Context) (*playwright.StorageState, error) {
-	open, err := s.readState(ctx)
+func (session *Session) readFullState(ctx context.Context) (*playwright.StorageState, error) {
+	open, err := session.readState(ctx)
 	if err != nil {
 		return nil, err
 	}
 	limited, cancel := context.WithTimeout(ctx, stateTimeout/2)
 	defer cancel()
 	all, err := Within(limited, func() (*playwright.StorageState, error) {
-		return s.context.StorageState()
+		return session.context.StorageState()
 	})
 	if err != nil {
 		return open, nil

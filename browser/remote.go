@@ -34,36 +34,36 @@ const (
 )
 
 // connect starts the driver and connects it to a remote Chromium.
-func connect(ctx context.Context, p Program, address string, log *slog.Logger) (*chromium, error) {
+func connect(ctx context.Context, program Program, address string, log *slog.Logger) (*chromium, error) {
 	target, err := discover(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	f, err := newFolder(p, false)
+	folder, err := newFolder(program, false)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRelay(target)
+	relay, err := newRelay(target)
 	if err != nil {
-		return nil, errors.Join(err, f.remove())
+		return nil, errors.Join(err, folder.remove())
 	}
 	c := &chromium{
 		headless: true,
-		relay:    r,
-		folder:   f,
+		relay:    relay,
+		folder:   folder,
 		log:      log,
 		done:     make(chan struct{}),
 		cleaned:  make(chan struct{}),
 	}
 	return c.begin(ctx, func() (playwright.Browser, error) {
-		made, err := c.driver.Chromium.ConnectOverCDP(r.URL(), playwright.BrowserTypeConnectOverCDPOptions{
+		made, err := c.driver.Chromium.ConnectOverCDP(relay.URL(), playwright.BrowserTypeConnectOverCDPOptions{
 			Timeout: playwright.Float(startTimeout.Seconds() * 1000),
 		})
 		if err != nil {
 			return nil, fmt.Errorf(
 				"connect to the browser at %s: %w",
 				target.address.Host,
-				errors.Join(r.failure(), err),
+				errors.Join(relay.failure(), err),
 			)
 		}
 		return made, nil
@@ -80,30 +80,30 @@ type endpoint struct {
 // discover returns the endpoint of an address in the settings. Errors do not contain
 // its credentials.
 func discover(ctx context.Context, address string) (endpoint, error) {
-	u, err := url.Parse(address)
+	target, err := url.Parse(address)
 	if err != nil {
 		return endpoint{}, errors.New("the address of the remote browser is malformed")
 	}
 	e := endpoint{
-		address: u,
-		host:    u.Host,
+		address: target,
+		host:    target.Host,
 		header:  http.Header{},
 	}
-	if u.User != nil {
-		password, _ := u.User.Password()
+	if target.User != nil {
+		password, _ := target.User.Password()
 		basic := &http.Request{Header: e.header}
-		basic.SetBasicAuth(u.User.Username(), password)
-		u.User = nil
+		basic.SetBasicAuth(target.User.Username(), password)
+		target.User = nil
 	}
-	switch u.Scheme {
+	switch target.Scheme {
 	case "ws":
-		u.Scheme = "http"
+		target.Scheme = "http"
 	case "wss":
-		u.Scheme = "https"
+		target.Scheme = "https"
 	default:
 		// Chromium's own port refuses names other than localhost.
 		e.host = "localhost"
-		u.Path, err = e.socketPath(ctx)
+		target.Path, err = e.socketPath(ctx)
 	}
 	return e, err
 }
@@ -163,11 +163,11 @@ func (c *chromium) endProblem() string {
 func (c *chromium) newProfile(
 	ctx context.Context,
 	proxy *egress.Proxy,
-	o playwright.BrowserNewContextOptions,
+	options playwright.BrowserNewContextOptions,
 ) (playwright.BrowserContext, error) {
-	o.Proxy = &playwright.Proxy{Server: proxy.URL()}
+	options.Proxy = &playwright.Proxy{Server: proxy.URL()}
 	made, err := Within(ctx, func() (playwright.BrowserContext, error) {
-		made, err := c.browser.NewContext(o)
+		made, err := c.browser.NewContext(options)
 		if err == nil && ctx.Err() != nil {
 			return nil, made.Close() // no caller is waiting anymore
 		}

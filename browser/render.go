@@ -36,11 +36,11 @@ func (b *Browser) Render(ctx context.Context, address string) (agent.RenderedPag
 	if _, err := b.guard.CheckURL(address); err != nil {
 		return agent.RenderedPage{}, err
 	}
-	c, err := b.acquireChromium(true)
+	chromium, err := b.acquireChromium(true)
 	if err != nil {
 		return agent.RenderedPage{}, err
 	}
-	defer b.releaseChromium(c)
+	defer b.releaseChromium(chromium)
 	var refused refusedHosts
 	proxy, err := b.guard.Proxy(egress.ProxyOptions{Refused: refused.note, Port: b.port})
 	if err != nil {
@@ -49,7 +49,7 @@ func (b *Browser) Render(ctx context.Context, address string) (agent.RenderedPag
 	defer proxy.Close()
 	ctx, cancel := context.WithTimeout(ctx, renderTimeout)
 	defer cancel()
-	page, err := c.render(ctx, proxy, address)
+	page, err := chromium.render(ctx, proxy, address)
 	if cause := refused.of(page.Final); cause != nil && !errors.Is(err, playwright.ErrTimeout) {
 		return agent.RenderedPage{}, cause // the page shown was the proxy's refusal
 	}

@@ -69,94 +69,94 @@ type Session struct {
 }
 
 // ID returns the session's id.
-func (s *Session) ID() string { return s.id }
+func (session *Session) ID() string { return session.id }
 
 // DB returns the agent that owns the session.
-func (s *Session) DB() *store.DB { return s.db }
+func (session *Session) DB() *store.DB { return session.db }
 
 // Viewport returns the layout size of its tabs.
-func (s *Session) Viewport() agent.Viewport { return s.viewport }
+func (session *Session) Viewport() agent.Viewport { return session.viewport }
 
 // Done returns a channel that is closed when the session has ended or starts to
 // end.
-func (s *Session) Done() <-chan struct{} {
-	return s.life.Done()
+func (session *Session) Done() <-chan struct{} {
+	return session.life.Done()
 }
 
 // Context returns a context that ends with the session.
-func (s *Session) Context() context.Context { return s.life }
+func (session *Session) Context() context.Context { return session.life }
 
 // Status returns the session's current state.
-func (s *Session) Status() agent.SessionStatus {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.status
+func (session *Session) Status() agent.SessionStatus {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	return session.status
 }
 
 // LastActivity returns the time of the last activity in the session.
-func (s *Session) LastActivity() time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.activity
+func (session *Session) LastActivity() time.Time {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	return session.activity
 }
 
 // describe brings the row of an open session up to date.
-func (s *Session) describe(row *agent.Session) {
-	row.Status, row.LastActivity = s.Status(), agent.At(s.LastActivity())
-	if p := s.ActivePage(); p != nil {
+func (session *Session) describe(row *agent.Session) {
+	row.Status, row.LastActivity = session.Status(), agent.At(session.LastActivity())
+	if p := session.ActivePage(); p != nil {
 		row.URL, row.Title = p.URL(), p.Title()
 	}
 }
 
 // Touch records activity of the session.
-func (s *Session) Touch() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.activity = time.Now()
+func (session *Session) Touch() {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	session.activity = time.Now()
 }
 
 // Takeover starts or ends a person's control. During a takeover, scripted
 // actions are rejected. It waits for an action in progress as long as ctx
 // allows.
-func (s *Session) Takeover(ctx context.Context, on bool) error {
+func (session *Session) Takeover(ctx context.Context, on bool) error {
 	status := agent.SessionActive
 	if on {
 		status = agent.SessionTakeover
 	}
-	s.mu.Lock()
-	if s.status.Ended() {
-		s.mu.Unlock()
-		return agent.NotFound("session", s.id)
+	session.mu.Lock()
+	if session.status.Ended() {
+		session.mu.Unlock()
+		return agent.NotFound("session", session.id)
 	}
-	s.status, s.activity = status, time.Now()
-	s.changedLocked()
-	at := agent.At(s.activity)
-	s.mu.Unlock()
-	s.answerLeftDialogs()
-	if err := s.acquire(ctx); err != nil {
+	session.status, session.activity = status, time.Now()
+	session.changedLocked()
+	at := agent.At(session.activity)
+	session.mu.Unlock()
+	session.answerLeftDialogs()
+	if err := session.acquire(ctx); err != nil {
 		return err
 	}
-	s.release()
-	return s.db.NoteSession(ctx, s.id, status, at)
+	session.release()
+	return session.db.NoteSession(ctx, session.id, status, at)
 }
 
 // Changes returns a channel that receives a value after tabs, their URLs or
 // titles, the active tab or the status have changed. Changes in quick
 // succession are merged. end unsubscribes.
-func (s *Session) Changes() (changed <-chan struct{}, end func()) {
+func (session *Session) Changes() (changed <-chan struct{}, end func()) {
 	c := make(chan struct{}, 1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watchers[c] = struct{}{}
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	session.watchers[c] = struct{}{}
 	return c, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.watchers, c)
+		session.mu.Lock()
+		defer session.mu.Unlock()
+		delete(session.watchers, c)
 	}
 }
 
-func (s *Session) changedLocked() {
-	for c := range s.watchers {
+func (session *Session) changedLocked() {
+	for c := range session.watchers {
 		select {
 		case c <- struct{}{}:
 		default:
@@ -165,25 +165,25 @@ func (s *Session) changedLocked() {
 }
 
 // Pages returns the open tabs, in the order in which they were opened.
-func (s *Session) Pages() []*Page {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]*Page(nil), s.pages...)
+func (session *Session) Pages() []*Page {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	return append([]*Page(nil), session.pages...)
 }
 
 // ActivePage returns the tab that receives actions. It is nil briefly while the
 // last tab is being replaced, and after the session has ended.
-func (s *Session) ActivePage() *Page {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.active
+func (session *Session) ActivePage() *Page {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	return session.active
 }
 
 // Page returns an open tab by id, or nil.
-func (s *Session) Page(id string) *Page {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.pages {
+func (session *Session) Page(id string) *Page {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	for _, p := range session.pages {
 		if p.id == id {
 			return p
 		}
@@ -192,34 +192,34 @@ func (s *Session) Page(id string) *Page {
 }
 
 // Activate makes a tab the active one, which receives actions and is shown.
-func (s *Session) Activate(ctx context.Context, p *Page) error {
-	s.mu.Lock()
-	changed := s.active != p && p.open.Err() == nil
+func (session *Session) Activate(ctx context.Context, p *Page) error {
+	session.mu.Lock()
+	changed := session.active != p && p.open.Err() == nil
 	if changed {
-		s.active = p
-		s.changedLocked()
+		session.active = p
+		session.changedLocked()
 	}
-	s.mu.Unlock()
+	session.mu.Unlock()
 	if !changed {
 		return nil
 	}
-	return s.call(ctx, func() error {
+	return session.call(ctx, func() error {
 		return p.page.BringToFront()
 	})
 }
 
 // OpenPage opens a tab and makes it the active one.
-func (s *Session) OpenPage(ctx context.Context) (*Page, error) {
-	if len(s.Pages()) >= MaxPages {
+func (session *Session) OpenPage(ctx context.Context) (*Page, error) {
+	if len(session.Pages()) >= MaxPages {
 		return nil, agent.Errorf(agent.CodeConflict, "a session has at most %d tabs", MaxPages).With("limit", MaxPages)
 	}
-	opened, err := result(ctx, s, s.context.NewPage)
+	opened, err := result(ctx, session, session.context.NewPage)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, p := range s.pages {
+	session.mu.Lock()
+	defer session.mu.Unlock()
+	for _, p := range session.pages {
 		if p.page == opened {
 			return p, nil
 		}
@@ -228,8 +228,8 @@ func (s *Session) OpenPage(ctx context.Context) (*Page, error) {
 }
 
 // call runs a Playwright call until it is done, ctx ends or the session ends.
-func (s *Session) call(ctx context.Context, run func() error) error {
-	_, err := result(ctx, s, func() (struct{}, error) {
+func (session *Session) call(ctx context.Context, run func() error) error {
+	_, err := result(ctx, session, func() (struct{}, error) {
 		return struct{}{}, run()
 	})
 	return err
@@ -246,94 +246,95 @@ func result[T any](ctx context.Context, s *Session, run func() (T, error)) (T, e
 
 // acquire waits for the slot of the one action that may run. release releases
 // it.
-func (s *Session) acquire(ctx context.Context) error {
+func (session *Session) acquire(ctx context.Context) error {
 	select {
-	case <-s.slot:
+	case <-session.slot:
 		return nil
-	case <-s.life.Done():
+	case <-session.life.Done():
 		return errEnded
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (s *Session) release() { s.slot <- struct{}{} }
+func (session *Session) release() { session.slot <- struct{}{} }
 
 // maintain closes the session when it has expired or its agent was deleted, and
 // updates its row.
-func (s *Session) maintain(ctx context.Context, now time.Time) {
-	s.mu.Lock()
-	idle, age := now.Sub(s.activity), now.Sub(s.opened)
-	at, status := s.activity, s.status
-	due := !status.Ended() && at != s.storedActivity && now.Sub(s.storedActivity) >= activityInterval
+func (session *Session) maintain(ctx context.Context, now time.Time) {
+	session.mu.Lock()
+	idle, age := now.Sub(session.activity), now.Sub(session.opened)
+	at, status := session.activity, session.status
+	due := !status.Ended() && at != session.storedActivity && now.Sub(session.storedActivity) >= activityInterval
 	if due {
-		s.storedActivity = at
+		session.storedActivity = at
 	}
-	s.mu.Unlock()
-	current, err := s.browser.options.Folder.Agent(s.db.ID())
-	deleted := err != nil || current != s.db
-	if deleted || age >= s.browser.options.Lifetime || idle >= s.browser.options.Idle {
-		s.browser.spawn(func() { s.end("") })
+	session.mu.Unlock()
+	current, err := session.browser.options.Folder.Agent(session.db.ID())
+	deleted := err != nil || current != session.db
+	if deleted || age >= session.browser.options.Lifetime || idle >= session.browser.options.Idle {
+		session.browser.spawn(func() { session.end("") })
 		return
 	}
 	if !due {
 		return
 	}
-	if err := s.db.NoteSession(
+	if err := session.db.NoteSession(
 		ctx,
-		s.id,
+		session.id,
 		status,
 		agent.At(at),
 	); err != nil && ctx.Err() == nil {
-		s.browser.log.Warn("store activity of browser session", "session", s.id, "error", err)
+		session.browser.log.Warn("store activity of browser session", "session", session.id, "error", err)
 	}
 }
 
 // end ends the session. problem is the failure, or "" if there was none. It
 // returns when the row is updated and the profile is closed, or Chromium does
 // not respond.
-func (s *Session) end(problem string) {
-	s.ending.Do(func() {
-		if problem != "" && s.chromium.hasEnded() {
-			problem = s.chromium.endProblem() // whatever was noticed first
+func (session *Session) end(problem string) {
+	session.ending.Do(func() {
+		if problem != "" && session.chromium.hasEnded() {
+			problem = session.chromium.endProblem() // whatever was noticed first
 		}
-		s.mu.Lock()
-		s.status = agent.SessionClosed
+		session.mu.Lock()
+		session.status = agent.SessionClosed
 		if problem != "" {
-			s.status = agent.SessionFailed
+			session.status = agent.SessionFailed
 		}
-		s.changedLocked()
-		s.mu.Unlock()
-		lastThumbnail := s.lastThumbnail(problem)
-		s.cancel()
+		session.changedLocked()
+		session.mu.Unlock()
+		lastThumbnail := session.lastThumbnail(problem)
+		session.cancel()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		end := store.SessionEnd{Problem: problem}
-		if p := s.ActivePage(); p != nil {
+		if p := session.ActivePage(); p != nil {
 			end.URL, end.Title = p.URL(), p.Title()
 		}
 		end.Thumbnail = lastThumbnail
-		if err := s.db.EndSession(ctx, s.id, end); err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
-			s.browser.log.Error("store end of browser session", "session", s.id, "error", err)
+		if err := session.db.EndSession(ctx, session.id, end); err != nil &&
+			agent.ErrorCode(err) != agent.CodeNotFound {
+			session.browser.log.Error("store end of browser session", "session", session.id, "error", err)
 		}
 		if problem == "" {
-			s.saveState(ctx, s.readFullState)
+			session.saveState(ctx, session.readFullState)
 		}
-		s.browser.forget(s)
-		s.cleanUp(ctx)
+		session.browser.forget(session)
+		session.cleanUp(ctx)
 	})
 }
 
 // cleanUp closes the profile and the proxy, and releases Chromium.
-func (s *Session) cleanUp(ctx context.Context) {
-	if s.context != nil {
+func (session *Session) cleanUp(ctx context.Context) {
+	if session.context != nil {
 		// the outcome does not matter, even if Chromium is gone
 		_, _ = Within(ctx, func() (struct{}, error) {
-			return struct{}{}, s.context.Close()
+			return struct{}{}, session.context.Close()
 		})
 	}
-	s.proxy.Close()
-	s.browser.releaseChromium(s.chromium)
+	session.proxy.Close()
+	session.browser.releaseChromium(session.chromium)
 }
 
 func (b *Browser) forget(s *Session) {

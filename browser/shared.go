@@ -24,13 +24,13 @@ type mode struct {
 // acquireChromium returns the running Chromium for new sessions, starting it if
 // needed. The caller releases it with releaseChromium.
 func (b *Browser) acquireChromium(headless bool) (*chromium, error) {
-	k := &b.modes[0]
+	mode := &b.modes[0]
 	if !headless && b.port == nil {
-		k = &b.modes[1]
+		mode = &b.modes[1]
 	}
-	k.starting.Lock()
-	defer k.starting.Unlock()
-	if c := k.acquire(); c != nil {
+	mode.starting.Lock()
+	defer mode.starting.Unlock()
+	if c := mode.acquire(); c != nil {
 		return c, nil
 	}
 	life, err := b.lifetime()
@@ -46,16 +46,16 @@ func (b *Browser) acquireChromium(headless bool) (*chromium, error) {
 	watching := b.spawn(func() {
 		c.watch(life)
 		release()
-		b.chromiumEnded(k, c)
+		b.chromiumEnded(mode, c)
 	})
 	if !watching {
 		c.end()
 		release()
 		return nil, errStopping
 	}
-	k.mu.Lock()
-	k.current, k.users, k.idleSince = c, 1, time.Now()
-	k.mu.Unlock()
+	mode.mu.Lock()
+	mode.current, mode.users, mode.idleSince = c, 1, time.Now()
+	mode.mu.Unlock()
 	return c, nil
 }
 
@@ -95,30 +95,30 @@ var errStopping = agent.Errorf(agent.CodeBrowser, "the server is stopping").Beca
 
 // begin starts Chromium, or connects to a remote one. The caller calls release when
 // it has ended.
-func (b *Browser) begin(ctx context.Context, kind kind) (c *chromium, release func(), err error) {
+func (b *Browser) begin(ctx context.Context, kind kind) (chromium *chromium, release func(), err error) {
 	program, err := b.find(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if b.port != nil {
-		c, err = connect(ctx, *program, b.options.Remote.URL, b.log)
+		chromium, err = connect(ctx, *program, b.options.Remote.URL, b.log)
 		if err != nil {
 			return nil, nil, agent.Errorf(agent.CodeBrowser, "the remote browser could not be reached").Because(err)
 		}
-		return c, func() {}, nil
+		return chromium, func() {}, nil
 	}
 	// Traffic of Chromium itself, outside sessions, is refused.
 	shut, err := egress.New(egress.Policy{}).Proxy(egress.ProxyOptions{RefuseAll: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err = start(ctx, *program, kind, shut.URL(), b.log)
+	chromium, err = start(ctx, *program, kind, shut.URL(), b.log)
 	if err != nil {
 		shut.Close()
 		b.program.Store(nil) // it may have been moved
 		return nil, nil, agent.Errorf(agent.CodeBrowser, "the browser could not be started").Because(err)
 	}
-	return c, shut.Close, nil
+	return chromium, shut.Close, nil
 }
 
 // find returns the location of Chromium, which is searched once.

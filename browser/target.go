@@ -47,13 +47,13 @@ const describeElement = `e => {
 
 // Locate describes the element that a selector matches, such as one of a snapshot. The
 // candidates are selectors to try first for finding the element again.
-func (s *Session) Locate(
+func (session *Session) Locate(
 	ctx context.Context,
 	selector string,
 	milliseconds int,
 	candidates ...string,
 ) (t Target, err error) {
-	_, err = s.perform(
+	_, err = session.perform(
 		ctx,
 		agent.Action{Action: "locate", Selector: selector, Timeout: &milliseconds},
 		func(_ context.Context, st *step) (map[string]any, error) {
@@ -64,18 +64,18 @@ func (s *Session) Locate(
 	return t, err
 }
 
-func (st *step) locate(candidates []string) (t Target, err error) {
-	e, err := st.element().ElementHandle(playwright.LocatorElementHandleOptions{Timeout: st.milliseconds()})
+func (st *step) locate(candidates []string) (target Target, err error) {
+	handle, err := st.element().ElementHandle(playwright.LocatorElementHandleOptions{Timeout: st.milliseconds()})
 	if err != nil {
-		return t, err
+		return target, err
 	}
-	defer func() { _ = e.Dispose() }() // otherwise it is released with its document
-	got, err := e.Evaluate(describeElement, nil)
+	defer func() { _ = handle.Dispose() }() // otherwise it is released with its document
+	got, err := handle.Evaluate(describeElement, nil)
 	if err != nil {
-		return t, err
+		return target, err
 	}
 	about, _ := got.(map[string]any)
-	t.Secret = about["secret"] != false
+	target.Secret = about["secret"] != false
 	css, _ := about["css"].([]any)
 	for _, c := range css {
 		if text, ok := c.(string); ok && len(text) <= 2_000 {
@@ -83,19 +83,19 @@ func (st *step) locate(candidates []string) (t Target, err error) {
 		}
 	}
 	for _, c := range candidates {
-		only, err := st.page.page.Locator(c).EvaluateAll(isOnlyMatch, e)
+		only, err := st.page.page.Locator(c).EvaluateAll(isOnlyMatch, handle)
 		if err == nil && only == true {
-			t.Selector = c
+			target.Selector = c
 			break
 		}
 	}
-	return t, nil
+	return target, nil
 }
 
 // MatchOnce reports whether each of the selectors matches exactly one element of the active
 // tab.
-func (s *Session) MatchOnce(ctx context.Context, selectors []string) (fits bool, err error) {
-	_, err = s.perform(
+func (session *Session) MatchOnce(ctx context.Context, selectors []string) (fits bool, err error) {
+	_, err = session.perform(
 		ctx,
 		agent.Action{Action: "locate"},
 		func(_ context.Context, st *step) (map[string]any, error) {
@@ -114,38 +114,43 @@ func (s *Session) MatchOnce(ctx context.Context, selectors []string) (fits bool,
 // Fill replaces the content of a field with a text, if allowed returns nil for the URL
 // of the document that contains the field. The text is never entered into another
 // document. The log contains the action as given, without the text.
-func (s *Session) Fill(
+func (session *Session) Fill(
 	ctx context.Context,
-	a agent.Action,
+	action agent.Action,
 	text string,
 	allowed func(document *url.URL) error,
 ) (map[string]any, error) {
-	if err := a.Validate(""); err != nil {
+	if err := action.Validate(""); err != nil {
 		return nil, err
 	}
-	return s.logged(ctx, &step{Action: &a, perform: func(_ context.Context, st *step) (map[string]any, error) {
-		st.showsText.Store(true)
-		e, err := st.element().ElementHandle(playwright.LocatorElementHandleOptions{Timeout: st.milliseconds()})
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = e.Dispose() }() // otherwise it is released with its document
-		frame, err := e.OwnerFrame()
-		if err != nil {
-			return nil, err
-		}
-		if frame == nil {
-			return nil, errors.New("browser: the element has no document")
-		}
-		document, err := url.Parse(frame.URL())
-		if err != nil {
-			return nil, fmt.Errorf("browser: the URL of a document: %w", err)
-		}
-		if err := allowed(document); err != nil {
-			return nil, err
-		}
-		return nil, st.enter(e, text, true, false)
-	}})
+	return session.logged(ctx, &step{
+		Action: &action,
+		perform: func(_ context.Context, st *step) (map[string]any, error) {
+			st.showsText.Store(true)
+			handle, err := st.element().ElementHandle(playwright.LocatorElementHandleOptions{
+				Timeout: st.milliseconds(),
+			})
+			if err != nil {
+				return nil, err
+			}
+			defer func() { _ = handle.Dispose() }() // otherwise it is released with its document
+			frame, err := handle.OwnerFrame()
+			if err != nil {
+				return nil, err
+			}
+			if frame == nil {
+				return nil, errors.New("browser: the element has no document")
+			}
+			document, err := url.Parse(frame.URL())
+			if err != nil {
+				return nil, fmt.Errorf("browser: the URL of a document: %w", err)
+			}
+			if err := allowed(document); err != nil {
+				return nil, err
+			}
+			return nil, st.enter(handle, text, true, false)
+		},
+	})
 }
 
 // How long Settle waits: before it checks whether the page is loading, and for the
@@ -157,14 +162,14 @@ const (
 
 // Settle briefly waits for the effects of an action, such as the load of another page
 // or changes of this one, and returns the location of the active tab.
-func (s *Session) Settle(ctx context.Context) (address, title string, err error) {
+func (session *Session) Settle(ctx context.Context) (address, title string, err error) {
 	select {
 	case <-time.After(settlePause):
-	case <-s.Done():
+	case <-session.Done():
 	case <-ctx.Done():
 		return "", "", ctx.Err()
 	}
-	at, err := s.perform(
+	at, err := session.perform(
 		ctx,
 		agent.Action{Action: "wait"},
 		func(_ context.Context, st *step) (map[string]any, error) {
@@ -184,23 +189,23 @@ func (s *Session) Settle(ctx context.Context) (address, title string, err error)
 }
 
 // Peek is Do for an action that changes nothing and is not logged.
-func (s *Session) Peek(ctx context.Context, a agent.Action) (map[string]any, error) {
+func (session *Session) Peek(ctx context.Context, a agent.Action) (map[string]any, error) {
 	if err := a.Validate(""); err != nil {
 		return nil, err
 	}
-	return s.perform(ctx, a, nil)
+	return session.perform(ctx, a, nil)
 }
 
 // perform runs how in the active tab like an action, or the action itself if how is
 // nil. It is not logged.
-func (s *Session) perform(
+func (session *Session) perform(
 	ctx context.Context,
 	a agent.Action,
 	how func(context.Context, *step) (map[string]any, error),
 ) (map[string]any, error) {
 	st := &step{
 		Action:  &a,
-		session: s,
+		session: session,
 		started: time.Now(),
 		perform: how,
 	}

@@ -28,20 +28,20 @@ type thumbnail struct {
 
 // Thumbnail returns a small JPEG picture of the active tab that is at most a few
 // seconds old.
-func (s *Session) Thumbnail(ctx context.Context) ([]byte, error) {
+func (session *Session) Thumbnail(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, thumbnailTimeout)
 	defer cancel()
 	select {
-	case <-s.thumbnail.slot:
-		defer func() { s.thumbnail.slot <- struct{}{} }()
+	case <-session.thumbnail.slot:
+		defer func() { session.thumbnail.slot <- struct{}{} }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	t := &s.thumbnail
+	t := &session.thumbnail
 	if t.jpeg != nil && time.Since(t.at) < thumbnailEvery {
 		return t.jpeg, nil
 	}
-	made, err := s.capture(ctx)
+	made, err := session.capture(ctx)
 	if err == nil {
 		t.jpeg, t.at = made, time.Now()
 	}
@@ -50,26 +50,26 @@ func (s *Session) Thumbnail(ctx context.Context) ([]byte, error) {
 
 // lastThumbnail returns the thumbnail to keep when a session ends, or nil if the
 // session failed or none can be made in time.
-func (s *Session) lastThumbnail(problem string) []byte {
-	if problem != "" || s.context == nil {
+func (session *Session) lastThumbnail(problem string) []byte {
+	if problem != "" || session.context == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), thumbnailTimeout/2)
 	defer cancel()
-	made, err := s.Thumbnail(ctx)
+	made, err := session.Thumbnail(ctx)
 	if err != nil {
-		s.browser.log.Debug("take last screenshot of browser session", "session", s.id, "error", err)
+		session.browser.log.Debug("take last screenshot of browser session", "session", session.id, "error", err)
 	}
 	return made
 }
 
 // capture returns a new thumbnail of the active tab.
-func (s *Session) capture(ctx context.Context) ([]byte, error) {
-	p := s.ActivePage()
-	if p == nil {
-		return nil, agent.NotFound("thumbnail", s.id)
+func (session *Session) capture(ctx context.Context) ([]byte, error) {
+	page := session.ActivePage()
+	if page == nil {
+		return nil, agent.NotFound("thumbnail", session.id)
 	}
-	cdp, err := p.CDP(ctx)
+	cdp, err := page.CDP(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (s *Session) capture(ctx context.Context) ([]byte, error) {
 			return nil, cdp.Detach()
 		})
 	}()
-	answer, err := result(ctx, s, func() (any, error) {
+	answer, err := result(ctx, session, func() (any, error) {
 		return cdp.Send("Page.captureScreenshot", map[string]any{
 			"format":           "jpeg",
 			"quality":          70,
@@ -120,25 +120,25 @@ func shrink(raw []byte) ([]byte, error) {
 // downscale scales a picture down: each pixel is the average of those that it covers.
 func downscale(full image.Image, width, height int) *image.RGBA {
 	from, to := full.Bounds(), image.NewRGBA(image.Rect(0, 0, width, height))
-	for y := range height {
-		for x := range width {
-			var r, g, b, n uint32
-			for sy := from.Min.Y + y*from.Dy()/height; sy < from.Min.Y+max(
-				(y+1)*from.Dy()/height,
-				y*from.Dy()/height+1,
+	for row := range height {
+		for column := range width {
+			var number, g, right, count uint32
+			for sy := from.Min.Y + row*from.Dy()/height; sy < from.Min.Y+max(
+				(row+1)*from.Dy()/height,
+				row*from.Dy()/height+1,
 			); sy++ {
-				for sx := from.Min.X + x*from.Dx()/width; sx < from.Min.X+max(
-					(x+1)*from.Dx()/width,
-					x*from.Dx()/width+1,
+				for sx := from.Min.X + column*from.Dx()/width; sx < from.Min.X+max(
+					(column+1)*from.Dx()/width,
+					column*from.Dx()/width+1,
 				); sx++ {
 					pr, pg, pb, _ := full.At(sx, sy).RGBA()
-					r, g, b, n = r+pr>>8, g+pg>>8, b+pb>>8, n+1
+					number, g, right, count = number+pr>>8, g+pg>>8, right+pb>>8, count+1
 				}
 			}
-			to.SetRGBA(x, y, color.RGBA{
-				R: uint8(r / n),
-				G: uint8(g / n),
-				B: uint8(b / n),
+			to.SetRGBA(column, row, color.RGBA{
+				R: uint8(number / count),
+				G: uint8(g / count),
+				B: uint8(right / count),
 				A: 255,
 			})
 		}

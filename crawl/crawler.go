@@ -50,25 +50,25 @@ type Crawler struct {
 }
 
 // New returns a Crawler. It does nothing until Start.
-func New(o Options) *Crawler {
-	politeness := o.Politeness.orDefaults()
-	c := &Crawler{
-		options:    o,
+func New(options Options) *Crawler {
+	politeness := options.Politeness.orDefaults()
+	crawler := &Crawler{
+		options:    options,
 		politeness: politeness,
-		log:        o.Logger(),
+		log:        options.Logger(),
 		onStep:     func(string) {},
 		batch:      maxBatch,
 		client: egress.New(egress.Policy{
-			Allow:         o.Allow,
+			Allow:         options.Allow,
 			MaxResponse:   maxPage,
 			HeaderTimeout: politeness.PageTimeout,
 		}),
 		hosts:      hosts{byName: map[site]*host{}},
 		extracting: make(chan struct{}, work.Processors),
 	}
-	c.makeQueues()
-	o.Folder.OnPending(c.notify)
-	return c
+	crawler.makeQueues()
+	options.Folder.OnPending(crawler.notify)
+	return crawler
 }
 
 // Check validates a plan: its limits, its globs, and whether its start may be

@@ -103,18 +103,19 @@ func (f *fetcher) fetch(ctx context.Context, address, etag, lastModified string)
 func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.politeness.PageTimeout)
 	defer cancel()
-	c := &colly.Collector{}
-	c.Init() // NewCollector would read the environment
-	c.Context, c.AllowURLRevisit, c.ParseHTTPErrorResponse, c.MaxBodySize = ctx, true, true, 0
-	c.DisableCookies()
-	c.WithTransport(transport{f})
-	c.SetRequestTimeout(f.politeness.PageTimeout)
-	c.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error {
+	collector := &colly.Collector{}
+	collector.Init() // NewCollector would read the environment
+	collector.Context, collector.AllowURLRevisit, collector.ParseHTTPErrorResponse, collector.MaxBodySize =
+		ctx, true, true, 0
+	collector.DisableCookies()
+	collector.WithTransport(transport{f})
+	collector.SetRequestTimeout(f.politeness.PageTimeout)
+	collector.SetRedirectHandler(func(req *http.Request, _ []*http.Request) error {
 		return f.checkRedirect(req.Context(), req.URL)
 	})
 
 	var got *response
-	c.OnResponseHeaders(func(r *colly.Response) {
+	collector.OnResponseHeaders(func(r *colly.Response) {
 		got = &response{
 			final:  r.Request.URL,
 			status: r.StatusCode,
@@ -124,7 +125,7 @@ func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) 
 			r.Request.Abort()
 		}
 	})
-	c.OnResponse(func(r *colly.Response) { got.body = r.Body })
+	collector.OnResponse(func(r *colly.Response) { got.body = r.Body })
 	header := http.Header{
 		"User-Agent": {f.userAgent},
 		"Accept": {
@@ -137,7 +138,7 @@ func (f *fetcher) once(ctx context.Context, address, etag, lastModified string) 
 	if lastModified != "" {
 		header.Set("If-Modified-Since", lastModified)
 	}
-	err := c.Request(http.MethodGet, address, nil, nil, header)
+	err := collector.Request(http.MethodGet, address, nil, nil, header)
 	if err != nil && !errors.Is(err, colly.ErrAbortedAfterHeaders) {
 		return nil, err
 	}

@@ -77,29 +77,29 @@ func matches(patterns, forms []string) bool {
 // crossSegments rewrites "**" inside a segment, as in "/docs**", which doublestar
 // treats as "*", so that it also matches slashes.
 func crossSegments(pattern string) string {
-	var b strings.Builder
+	var builder strings.Builder
 	for rest := pattern; ; {
-		i := strings.Index(rest, "**")
-		if i < 0 {
-			b.WriteString(rest)
-			return b.String()
+		index := strings.Index(rest, "**")
+		if index < 0 {
+			builder.WriteString(rest)
+			return builder.String()
 		}
-		before, after := rest[:i], strings.TrimLeft(rest[i:], "*")
-		b.WriteString(before)
-		joinsLeft := b.Len() > 0 && !strings.HasSuffix(b.String(), "/")
+		before, after := rest[:index], strings.TrimLeft(rest[index:], "*")
+		builder.WriteString(before)
+		joinsLeft := builder.Len() > 0 && !strings.HasSuffix(builder.String(), "/")
 		joinsRight := after != "" && !strings.HasPrefix(after, "/")
 		escaped := strings.HasSuffix(before, `\`)
 		switch {
 		case escaped || strings.ContainsAny(pattern, "{}[]"): // inside groups it keeps doublestar's meaning
-			b.WriteString("**")
+			builder.WriteString("**")
 		case joinsLeft && joinsRight:
-			b.WriteString("{*,*/**/*}")
+			builder.WriteString("{*,*/**/*}")
 		case joinsLeft:
-			b.WriteString("{*,*/**}")
+			builder.WriteString("{*,*/**}")
 		case joinsRight:
-			b.WriteString("{*,**/*}")
+			builder.WriteString("{*,**/*}")
 		default:
-			b.WriteString("**")
+			builder.WriteString("**")
 		}
 		rest = after
 	}

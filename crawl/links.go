@@ -13,13 +13,13 @@ const (
 
 // normalized returns the links of a page and its canonical URL, or "", as
 // normalize returns them. Each link is returned once.
-func normalized(p *agent.PageContent) (links []string, canonical string) {
-	base, err := url.Parse(p.Base)
+func normalized(content *agent.PageContent) (links []string, canonical string) {
+	base, err := url.Parse(content.Base)
 	if err != nil {
 		return nil, ""
 	}
 	listed, size := map[string]bool{}, 0
-	for _, href := range p.Links {
+	for _, href := range content.Links {
 		if len(links) == maxLinks || size >= maxLinkBytes {
 			break
 		}
@@ -29,6 +29,6 @@ func normalized(p *agent.PageContent) (links []string, canonical string) {
 			links = append(links, link)
 		}
 	}
-	canonical, _ = resolve(base, p.Canonical)
+	canonical, _ = resolve(base, content.Canonical)
 	return links, canonical
 }

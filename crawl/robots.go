@@ -35,13 +35,13 @@ type robots struct {
 // is missing, or the host is unreachable, everything is allowed (fetching the
 // page shows what is wrong with the host); a server error or an incomplete
 // response disallows everything (RFC 9309, section 2.3.1).
-func (r *robots) allow(ctx context.Context, u *url.URL) bool {
+func (r *robots) allow(ctx context.Context, address *url.URL) bool {
 	if r == nil {
 		return true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	origin := u.Scheme + "://" + u.Host
+	origin := address.Scheme + "://" + address.Host
 	rules, known := r.rules[origin]
 	if !known {
 		rules = r.read(ctx, origin)
@@ -50,7 +50,7 @@ func (r *robots) allow(ctx context.Context, u *url.URL) bool {
 		}
 		r.rules[origin] = rules
 	}
-	return rules.allow(u.RequestURI())
+	return rules.allow(address.RequestURI())
 }
 
 func (r *robots) read(ctx context.Context, origin string) *robotsRules {

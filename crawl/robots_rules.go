@@ -150,31 +150,31 @@ const (
 // comparableURL returns a path and query, or a pattern, such that equal ones have the
 // same characters (RFC 9309, section 2.2.2). Only in a pattern * and a final $ are not
 // encoded.
-func comparableURL(s string, isPattern bool) string {
+func comparableURL(text string, isPattern bool) string {
 	const digits = "0123456789ABCDEF"
 	same := sameInPath
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		c, encoded := s[i], false
-		if c == '%' &&
-			i+2 < len(s) &&
-			hexValue(s[i+1]) >= 0 &&
-			hexValue(s[i+2]) >= 0 {
-			c, encoded = byte(hexValue(s[i+1])<<4|hexValue(s[i+2])), true
-			i += 2
+	var builder strings.Builder
+	for index := 0; index < len(text); index++ {
+		char, encoded := text[index], false
+		if char == '%' &&
+			index+2 < len(text) &&
+			hexValue(text[index+1]) >= 0 &&
+			hexValue(text[index+2]) >= 0 {
+			char, encoded = byte(hexValue(text[index+1])<<4|hexValue(text[index+2])), true
+			index += 2
 		}
-		isWildcard := isPattern && !encoded && (c == '*' || c == '$' && i == len(s)-1)
-		isSeparator := !encoded && strings.IndexByte(partSeparators, c) >= 0
-		if isWildcard || isSeparator || alphanumeric(c) || strings.IndexByte(same, c) >= 0 {
-			b.WriteByte(c)
+		isWildcard := isPattern && !encoded && (char == '*' || char == '$' && index == len(text)-1)
+		isSeparator := !encoded && strings.IndexByte(partSeparators, char) >= 0
+		if isWildcard || isSeparator || alphanumeric(char) || strings.IndexByte(same, char) >= 0 {
+			builder.WriteByte(char)
 		} else {
-			b.WriteByte('%')
-			b.WriteByte(digits[c>>4])
-			b.WriteByte(digits[c&15])
+			builder.WriteByte('%')
+			builder.WriteByte(digits[char>>4])
+			builder.WriteByte(digits[char&15])
 		}
-		if c == '?' && !encoded {
+		if char == '?' && !encoded {
 			same = sameInQuery
 		}
 	}
-	return b.String()
+	return builder.String()
 }

@@ -66,27 +66,27 @@ func parseRefresh(value string) (seconds int, link string) {
 
 // redirect returns the outcome of a page that redirects to a URL, which is visited in
 // its place if a server's redirect to it would be followed.
-func (w *walk) redirect(ctx context.Context, o store.PageOutcome, target string) store.PageOutcome {
-	u, err := url.Parse(target)
+func (w *walk) redirect(ctx context.Context, outcome store.PageOutcome, target string) store.PageOutcome {
+	address, err := url.Parse(target)
 	switch {
 	case err != nil:
-	case w.isLiteral(o.URL):
-		o.Problem = explain(agent.Errorf(
+	case w.isLiteral(outcome.URL):
+		outcome.Problem = explain(agent.Errorf(
 			agent.CodeUpstream,
 			"the page redirects to a page that cannot be read, or in a circle",
 		))
-		return o
-	case o.Depth > 0 && !w.globs.allow(u):
+		return outcome
+	case outcome.Depth > 0 && !w.globs.allow(address):
 		err = agent.Errorf(CodeExcluded, "the page redirects to a page that the patterns exclude")
 	default:
-		err = w.checkRedirect(ctx, u)
+		err = w.checkRedirect(ctx, address)
 	}
 	if err != nil {
-		o.Problem, o.Skip = explain(err), true
-		return o
+		outcome.Problem, outcome.Skip = explain(err), true
+		return outcome
 	}
-	o.Final, o.Queue = target, true
-	return o
+	outcome.Final, outcome.Queue = target, true
+	return outcome
 }
 
 // Limits of the frames that are read as parts of one page.

@@ -17,21 +17,21 @@ const maxURL = 2000
 // percent-encoding only where needed (RFC 3986, section 6.2.2). The query is
 // unchanged except for its encoding. ok is false if it is not an http or https
 // URL.
-func normalize(u *url.URL) (address string, ok bool) {
-	scheme := strings.ToLower(u.Scheme)
-	if scheme != "http" && scheme != "https" || u.Opaque != "" || u.Host == "" {
+func normalize(target *url.URL) (address string, ok bool) {
+	scheme := strings.ToLower(target.Scheme)
+	if scheme != "http" && scheme != "https" || target.Opaque != "" || target.Host == "" {
 		return "", false
 	}
-	host, ok := normalHost(u.Hostname())
+	host, ok := normalHost(target.Hostname())
 	if !ok {
 		return "", false
 	}
-	if port := u.Port(); port != "" && port != defaultPorts[scheme] {
+	if port := target.Port(); port != "" && port != defaultPorts[scheme] {
 		host += ":" + port
 	}
-	address = scheme + "://" + host + withoutDots(escape(u.EscapedPath(), pathCharacters))
-	if u.RawQuery != "" {
-		address += "?" + escape(u.RawQuery, pathCharacters+"?")
+	address = scheme + "://" + host + withoutDots(escape(target.EscapedPath(), pathCharacters))
+	if target.RawQuery != "" {
+		address += "?" + escape(target.RawQuery, pathCharacters+"?")
 	}
 	return address, len(address) <= maxURL
 }
@@ -78,30 +78,30 @@ func alphanumeric(c byte) bool {
 
 // escape encodes every byte that is neither a letter, a digit nor one of signs,
 // decodes unreserved characters, and writes remaining escapes in upper case.
-func escape(s, signs string) string {
+func escape(text, signs string) string {
 	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c == '%' &&
-			i+2 < len(s) &&
-			hexValue(s[i+1]) >= 0 &&
-			hexValue(s[i+2]) >= 0 {
-			c = byte(hexValue(s[i+1])<<4 | hexValue(s[i+2]))
-			i += 2
-			if alphanumeric(c) || strings.IndexByte(unreservedCharacters, c) >= 0 {
-				b.WriteByte(c)
+	var builder strings.Builder
+	for index := 0; index < len(text); index++ {
+		char := text[index]
+		if char == '%' &&
+			index+2 < len(text) &&
+			hexValue(text[index+1]) >= 0 &&
+			hexValue(text[index+2]) >= 0 {
+			char = byte(hexValue(text[index+1])<<4 | hexValue(text[index+2]))
+			index += 2
+			if alphanumeric(char) || strings.IndexByte(unreservedCharacters, char) >= 0 {
+				builder.WriteByte(char)
 				continue
 			}
-		} else if alphanumeric(c) || strings.IndexByte(signs, c) >= 0 {
-			b.WriteByte(c)
+		} else if alphanumeric(char) || strings.IndexByte(signs, char) >= 0 {
+			builder.WriteByte(char)
 			continue
 		}
-		b.WriteByte('%')
-		b.WriteByte(digits[c>>4])
-		b.WriteByte(digits[c&15])
+		builder.WriteByte('%')
+		builder.WriteByte(digits[char>>4])
+		builder.WriteByte(digits[char&15])
 	}
-	return b.String()
+	return builder.String()
 }
 
 func hexValue(c byte) int {
@@ -118,9 +118,9 @@ func hexValue(c byte) int {
 
 // withoutDots resolves "." and ".." segments (RFC 3986, section 5.2.4) and
 // keeps empty segments and a trailing slash.
-func withoutDots(p string) string {
+func withoutDots(part string) string {
 	var kept []string
-	segments := strings.Split(strings.TrimPrefix(p, "/"), "/")
+	segments := strings.Split(strings.TrimPrefix(part, "/"), "/")
 	for i, s := range segments {
 		last := i == len(segments)-1
 		switch s {

@@ -14,43 +14,43 @@ import (
 
 // visit fetches and reads one URL. The result is meaningless if ctx has ended.
 func (w *walk) visit(ctx context.Context, page store.QueuedPage) store.PageOutcome {
-	o := store.PageOutcome{
+	outcome := store.PageOutcome{
 		URL:   page.URL,
 		Final: page.URL,
 		Depth: page.Depth,
 	}
-	u, err := url.Parse(page.URL)
+	address, err := url.Parse(page.URL)
 	if err == nil {
-		err = w.checkRobots(ctx, u)
+		err = w.checkRobots(ctx, address)
 	}
 	if err != nil {
-		o.Problem, o.Skip = explain(err), true
-		return o
+		outcome.Problem, outcome.Skip = explain(err), true
+		return outcome
 	}
 	resp, err := w.fetcher.fetch(ctx, page.URL, page.ETag, page.LastModified)
 	if err == nil && resp.status == http.StatusNotModified && !w.leadsTo(resp, page.Known) {
 		resp, err = w.fetcher.fetch(ctx, page.URL, "", "") // 304 is about a different page
 	}
 	if err != nil {
-		o.Problem = explain(err)
-		o.Skip = o.Problem.Code == string(CodeRobots) ||
-			o.Problem.Code == string(CodeExcluded) ||
-			o.Problem.Code == string(CodeLeftSite)
-		return w.reuseKnown(ctx, o, page)
+		outcome.Problem = explain(err)
+		outcome.Skip = outcome.Problem.Code == string(CodeRobots) ||
+			outcome.Problem.Code == string(CodeExcluded) ||
+			outcome.Problem.Code == string(CodeLeftSite)
+		return w.reuseKnown(ctx, outcome, page)
 	}
-	o.Status = resp.status
+	outcome.Status = resp.status
 	if final, ok := normalize(resp.final); ok {
-		o.Final = final
+		outcome.Final = final
 	}
 	switch {
 	case resp.status == http.StatusNotModified && page.Known != "":
-		o.Known = true
-		return w.reuseKnown(ctx, o, page)
+		outcome.Known = true
+		return w.reuseKnown(ctx, outcome, page)
 	case resp.status < 200 || resp.status >= 300:
-		o.Problem = explainStatus(resp.status)
-		return w.reuseKnown(ctx, o, page)
+		outcome.Problem = explainStatus(resp.status)
+		return w.reuseKnown(ctx, outcome, page)
 	}
-	return w.read(ctx, o, resp)
+	return w.read(ctx, outcome, resp)
 }
 
 // checkRobots returns an error if robots.txt disallows a URL.
@@ -79,72 +79,72 @@ func (w *walk) leadsTo(resp *response, known string) bool {
 
 // reuseKnown gives a page that was not read again its previous links, unless
 // the page is gone.
-func (w *walk) reuseKnown(ctx context.Context, o store.PageOutcome, page store.QueuedPage) store.PageOutcome {
+func (w *walk) reuseKnown(ctx context.Context, outcome store.PageOutcome, page store.QueuedPage) store.PageOutcome {
 	if page.Known == "" ||
-		o.Skip ||
-		o.Status == http.StatusNotFound ||
-		o.Status == http.StatusGone {
-		return o
+		outcome.Skip ||
+		outcome.Status == http.StatusNotFound ||
+		outcome.Status == http.StatusGone {
+		return outcome
 	}
-	if !o.Known {
-		o.Final = page.Known
+	if !outcome.Known {
+		outcome.Final = page.Known
 	}
 	links := page.Links
 	if links == nil {
 		var err error
 		if links, err = w.db.KnownLinks(ctx, w.work.SourceID, page.Known); err != nil {
-			return o
+			return outcome
 		}
 	}
-	o.Links = w.follow(ctx, links, page.Depth)
-	return o
+	outcome.Links = w.follow(ctx, links, page.Depth)
+	return outcome
 }
 
 // read converts a response to a page.
-func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) store.PageOutcome {
-	if final, err := url.Parse(o.Final); err == nil &&
-		o.Final != o.URL &&
-		o.Depth > 0 &&
+func (w *walk) read(ctx context.Context, outcome store.PageOutcome, resp *response) store.PageOutcome {
+	if final, err := url.Parse(outcome.Final); err == nil &&
+		outcome.Final != outcome.URL &&
+		outcome.Depth > 0 &&
 		!w.globs.allow(final) {
-		o.Problem, o.Skip =
+		outcome.Problem, outcome.Skip =
 			explain(agent.Errorf(CodeExcluded, "the server redirects to a page that the patterns exclude")), true
-		return o
+		return outcome
 	}
 	media, contentType := resp.media()
 	if !isTextType(media) ||
 		media != "application/pdf" && mislabelled(resp.body) ||
 		resp.body == nil && resp.header.Get("Content-Encoding") != "" {
-		o.Problem, o.Skip = explain(agent.Errorf(CodeNoTextual, "this page is not text")), true
-		return o
+		outcome.Problem, outcome.Skip = explain(agent.Errorf(CodeNoTextual, "this page is not text")), true
+		return outcome
 	}
-	page, err := w.crawler.extract(ctx, o.Final, contentType, resp.body)
+	page, err := w.crawler.extract(ctx, outcome.Final, contentType, resp.body)
 	hasFrames := w.addFrames(ctx, &page)
 	links, canonical := normalized(&page)
 	onSite := w.siteLinks(links)
-	o.Links = w.follow(ctx, onSite, o.Depth)
-	if target, redirects := redirection(&page, resp, o.Final); redirects &&
-		target != o.URL &&
-		!(w.isLiteral(o.URL) && !isStub(page.Text)) {
-		return w.redirect(ctx, o, target)
+	outcome.Links = w.follow(ctx, onSite, outcome.Depth)
+	if target, redirects := redirection(&page, resp, outcome.Final); redirects &&
+		target != outcome.URL &&
+		!(w.isLiteral(outcome.URL) && !isStub(page.Text)) {
+		return w.redirect(ctx, outcome, target)
 	}
-	if canonical = w.canonical(ctx, canonical, o); canonical != "" {
-		o.Final, o.Queue = canonical, true
-		return o
+	if canonical = w.canonical(ctx, canonical, outcome); canonical != "" {
+		outcome.Final, outcome.Queue = canonical, true
+		return outcome
 	}
 	if err == nil && strings.TrimSpace(page.Text) == "" {
 		err = agent.Errorf(CodeNoText, "the page contains no text")
 	}
 	if err != nil {
-		o.Problem = explainText(err)
-		o.Skip = o.Problem.Code == string(CodeNoText)
-		return o
+		outcome.Problem = explainText(err)
+		outcome.Skip = outcome.Problem.Code == string(CodeNoText)
+		return outcome
 	}
 	if hasFrames { // which change without the page
 		resp.header.Del("ETag")
 		resp.header.Del("Last-Modified")
 	}
 	hash := sha256.Sum256([]byte(page.Text))
-	o.Page = &store.ReadPage{
+	outcome.Page = &store.ReadPage{
 		Title:        page.Title,
 		Text:         page.Text,
 		Hash:         hex.EncodeToString(hash[:]),
@@ -152,7 +152,7 @@ func (w *walk) read(ctx context.Context, o store.PageOutcome, resp *response) st
 		ETag:         header(resp, "ETag"),
 		LastModified: header(resp, "Last-Modified"),
 	}
-	return o
+	return outcome
 }
 
 // header returns a header if it is short enough to be stored.

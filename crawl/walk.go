@@ -300,12 +300,12 @@ func contains(pending []pendingFetch, address string) bool {
 }
 
 func (w *walk) begin(ctx context.Context, page store.QueuedPage) pendingFetch {
-	f := pendingFetch{page.URL, make(chan store.PageOutcome, 1)}
+	fetch := pendingFetch{page.URL, make(chan store.PageOutcome, 1)}
 	go func() {
 		defer func() {
 			if r := recover(); r != nil { // a panic in a library: this page cannot be read, the others can
 				w.crawler.log.Error("visit page", "error", r, "stack", string(debug.Stack()))
-				f.done <- store.PageOutcome{
+				fetch.done <- store.PageOutcome{
 					URL:     page.URL,
 					Final:   page.URL,
 					Depth:   page.Depth,
@@ -313,9 +313,9 @@ func (w *walk) begin(ctx context.Context, page store.QueuedPage) pendingFetch {
 				}
 			}
 		}()
-		f.done <- w.visit(ctx, page)
+		fetch.done <- w.visit(ctx, page)
 	}()
-	return f
+	return fetch
 }
 
 func (w *walk) finish(ctx context.Context) error {

@@ -54,15 +54,15 @@ const (
 // admit acquires a slot for a new execution. If there is none, it marks the
 // execution as queued and returns nil. It waits for executions that are ending or
 // being suspended, since clients may already see those as ended or waiting.
-func (e *Engine) admit(
+func (engine *Engine) admit(
 	ctx context.Context,
-	a *agentState,
+	state *agentState,
 	x *agent.Execution,
 	p *program,
 	at limitPolicy,
 ) (*slot, error) {
 	for {
-		s, ending, err := e.tryAdmit(a, x, p, at)
+		s, ending, err := engine.tryAdmit(state, x, p, at)
 		if ending == nil {
 			return s, err
 		}
@@ -76,43 +76,43 @@ func (e *Engine) admit(
 
 // tryAdmit is admit without waiting. If a run is about to release its slot, it
 // returns a channel that is closed when that is decided.
-func (e *Engine) tryAdmit(
-	a *agentState,
-	x *agent.Execution,
-	p *program,
+func (engine *Engine) tryAdmit(
+	state *agentState,
+	execution *agent.Execution,
+	program *program,
 	at limitPolicy,
 ) (*slot, <-chan struct{}, error) {
-	settings := p.workflow.Settings
+	settings := program.workflow.Settings
 	mayQueue := at != limitBySettings || settings.OnConflict == agent.ConflictQueue
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	w := a.workflow(x.WorkflowID, settings.Concurrency)
-	conflict := at != limitExceed && (w.running >= w.limit || w.queued > 0)
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	slots := state.workflow(execution.WorkflowID, settings.Concurrency)
+	conflict := at != limitExceed && (slots.running >= slots.limit || slots.queued > 0)
 	if !conflict {
-		if end, ok := e.executions.TryBegin(job{agent: a, id: x.ID}); ok {
-			w.running++
-			x.StartedAt = agent.Now() // not before the end of the execution whose slot it takes
-			return &slot{w, end}, nil, nil
+		if end, ok := engine.executions.TryBegin(job{agent: state, id: execution.ID}); ok {
+			slots.running++
+			execution.StartedAt = agent.Now() // not before the end of the execution whose slot it takes
+			return &slot{slots, end}, nil, nil
 		}
 	}
 	switch {
 	case conflict && !mayQueue:
-		if ending := a.ending(w); ending != nil {
+		if ending := state.ending(slots); ending != nil {
 			return nil, ending, nil
 		}
 		return nil, nil, agent.Errorf(
 			agent.CodeAlreadyRunning,
 			"an execution of this workflow is running; its settings allow %d at a time",
 			settings.Concurrency,
-		).With("workflow_id", x.WorkflowID).With("concurrency", settings.Concurrency)
-	case w.queued >= maxQueued:
+		).With("workflow_id", execution.WorkflowID).With("concurrency", settings.Concurrency)
+	case slots.queued >= maxQueued:
 		return nil, nil, agent.Errorf(
 			agent.CodeConflict,
 			"the queue of this workflow is full: %d executions are waiting",
 			maxQueued,
-		).With("workflow_id", x.WorkflowID)
+		).With("workflow_id", execution.WorkflowID)
 	}
-	x.Status, x.StartedAt = agent.ExecutionQueued, agent.Time{}
+	execution.Status, execution.StartedAt = agent.ExecutionQueued, agent.Time{}
 	return nil, nil, nil
 }
 
@@ -142,51 +142,51 @@ func (a *agentState) workflow(id string, limit int) *workflowSlots {
 }
 
 // release releases a slot that is not needed after all.
-func (e *Engine) release(s *slot) {
+func (engine *Engine) release(s *slot) {
 	if s == nil {
 		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.releaseLocked(s, work.Next{}, nil)
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	engine.releaseLocked(s, work.Next{}, nil)
 }
 
 // releaseChild releases the slot of an execution that a node was about to
 // start.
-func (r *run) releaseChild(c *child) {
+func (run *run) releaseChild(c *child) {
 	if c != nil {
-		r.engine.release(c.slot)
+		run.engine.release(c.slot)
 	}
 }
 
-func (e *Engine) releaseLocked(s *slot, next work.Next, err error) {
+func (engine *Engine) releaseLocked(s *slot, next work.Next, err error) {
 	if w := s.workflow; w != nil {
 		w.running--
-		e.startQueuedLocked(w)
+		engine.startQueuedLocked(w)
 	}
 	s.end(next, err)
 }
 
 // queued counts an execution that was inserted as queued.
-func (e *Engine) queued(a *agentState, p *program) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (engine *Engine) queued(a *agentState, p *program) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
 	w := a.workflow(p.workflow.ID, p.workflow.Settings.Concurrency)
 	w.queued++
-	e.startQueuedLocked(w)
+	engine.startQueuedLocked(w)
 }
 
 // startQueuedLocked enqueues jobs for a workflow's queued executions, as many
 // as there are free slots.
-func (e *Engine) startQueuedLocked(w *workflowSlots) {
+func (engine *Engine) startQueuedLocked(w *workflowSlots) {
 	for w.queued > 0 && w.running < w.limit {
 		w.queued--
 		w.running++
-		e.jobs++
-		e.executions.Enqueue(job{
+		engine.jobs++
+		engine.executions.Enqueue(job{
 			agent:    w.agent,
 			workflow: w,
-			number:   e.jobs,
+			number:   engine.jobs,
 		})
 	}
 	if w.running == 0 && w.queued == 0 && w.agent.workflows[w.id] == w {
@@ -195,30 +195,30 @@ func (e *Engine) startQueuedLocked(w *workflowSlots) {
 }
 
 // runJob is one turn of the execution queue.
-func (e *Engine) runJob(ctx context.Context, j job) (work.Next, error) {
-	e.mu.Lock()
-	inactive, stopping := j.agent.inactive, e.stopping
-	if inactive && j.workflow != nil {
-		j.workflow.running--
-		e.startQueuedLocked(j.workflow)
+func (engine *Engine) runJob(ctx context.Context, job job) (work.Next, error) {
+	engine.mu.Lock()
+	inactive, stopping := job.agent.inactive, engine.stopping
+	if inactive && job.workflow != nil {
+		job.workflow.running--
+		engine.startQueuedLocked(job.workflow)
 	}
-	e.mu.Unlock()
+	engine.mu.Unlock()
 	switch {
 	case inactive:
 		return work.Next{}, nil
 	case stopping: // the next Start runs it
 		<-ctx.Done()
 		return work.Next{}, ctx.Err()
-	case j.workflow != nil:
-		return work.Next{}, e.runQueued(ctx, j)
+	case job.workflow != nil:
+		return work.Next{}, engine.runQueued(ctx, job)
 	}
-	return e.resume(ctx, j.agent, j.id, nil)
+	return engine.resume(ctx, job.agent, job.id, nil)
 }
 
 // runQueued runs the execution that has been in the workflow's queue the
 // longest.
-func (e *Engine) runQueued(ctx context.Context, j job) error {
-	started, err := e.awaitStart(ctx, j.agent)
+func (engine *Engine) runQueued(ctx context.Context, j job) error {
+	started, err := engine.awaitStart(ctx, j.agent)
 	if err != nil {
 		return err
 	}
@@ -228,18 +228,18 @@ func (e *Engine) runQueued(ctx context.Context, j job) error {
 		return err // the job keeps its slot
 	}
 	if err != nil || id == "" {
-		e.release(&slot{j.workflow, func(work.Next, error) {}})
+		engine.release(&slot{j.workflow, func(work.Next, error) {}})
 		return nil
 	}
-	next, err := e.resume(ctx, j.agent, id, j.workflow)
+	next, err := engine.resume(ctx, j.agent, id, j.workflow)
 	if err != nil {
-		e.reportJob(job{agent: j.agent, id: id}, err)
+		engine.reportJob(job{agent: j.agent, id: id}, err)
 		next.At = time.Now().Add(retryAfter)
 	}
 	if next.Again {
 		next.At = time.Now()
 	}
-	e.executions.EnqueueAt(job{agent: j.agent, id: id}, next.At)
+	engine.executions.EnqueueAt(job{agent: j.agent, id: id}, next.At)
 	return nil
 }
 
@@ -249,60 +249,65 @@ const retryAfter = 4 * time.Second
 
 // resume runs an execution from its rows and returns what its queue key needs
 // next. If w is not nil, a slot of that workflow has already been acquired.
-func (e *Engine) resume(ctx context.Context, a *agentState, id string, w *workflowSlots) (next work.Next, err error) {
-	r := e.newRun(a, id)
+func (engine *Engine) resume(
+	ctx context.Context,
+	a *agentState,
+	id string,
+	w *workflowSlots,
+) (next work.Next, err error) {
+	r := engine.newRun(a, id)
 	r.slot = &slot{w, func(n work.Next, failed error) {
 		next, err = n, failed
 		work.Release(ctx)
 	}}
 	switch {
-	case !e.addRun(r): // it is already running
+	case !engine.addRun(r): // it is already running
 		r.cancel(nil)
-		e.release(r.slot)
+		engine.release(r.slot)
 	case r.load():
 		r.drive()
 	}
 	return next, err
 }
 
-func (e *Engine) reportJob(j job, err error) {
-	e.log.Error("run execution", "agent", j.agent.db.ID(), "execution", j.id, "error", err)
+func (engine *Engine) reportJob(j job, err error) {
+	engine.log.Error("run execution", "agent", j.agent.db.ID(), "execution", j.id, "error", err)
 }
 
 // addRun registers a run as running. It returns false if the execution is
 // already running.
-func (e *Engine) addRun(r *run) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (engine *Engine) addRun(r *run) bool {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
 	if r.agent.runs[r.id] != nil {
 		return false
 	}
 	r.agent.runs[r.id] = r
-	e.running++
+	engine.running++
 	return true
 }
 
 // runAsync runs an execution in its own goroutine.
-func (e *Engine) runAsync(r *run) {
-	e.addRun(r)
-	e.goroutines.Go(r.drive)
+func (engine *Engine) runAsync(r *run) {
+	engine.addRun(r)
+	engine.goroutines.Go(r.drive)
 }
 
 // runInline runs an execution in the caller's goroutine, which saves two goroutine
 // switches. It is for executions of pure nodes whose caller waits for the end.
-func (e *Engine) runInline(r *run) {
-	e.addRun(r)
+func (engine *Engine) runInline(r *run) {
+	engine.addRun(r)
 	r.drive()
 }
 
 // startChild starts an execution that a node created and that is now in the
 // file.
-func (e *Engine) startChild(a *agentState, c *child) {
+func (engine *Engine) startChild(a *agentState, c *child) {
 	if c.slot == nil {
-		e.queued(a, c.program)
+		engine.queued(a, c.program)
 		return
 	}
-	r := e.newRun(a, c.execution.ID)
+	r := engine.newRun(a, c.execution.ID)
 	r.slot, r.execution, r.program, r.payload, r.callers = c.slot, c.execution, c.program, c.payload, c.callers
-	e.runAsync(r)
+	engine.runAsync(r)
 }

@@ -24,19 +24,19 @@ const takeoverGrace = 10 * time.Second
 // approvalKind returns the node type approval: a person approves or rejects. With a
 // browser session, the person takes over the session, and handing it back
 // counts as approval.
-func (e *Engine) approvalKind() *Kind {
+func (engine *Engine) approvalKind() *Kind {
 	return &Kind{
 		Pure: true,
-		Run:  e.runApproval,
+		Run:  engine.runApproval,
 		Effect: func(data map[string]any) bool {
 			return isSet(data["session_id"])
 		},
 	}
 }
 
-func (e *Engine) runApproval(ctx context.Context, c *Call) (Outcome, error) {
+func (engine *Engine) runApproval(ctx context.Context, c *Call) (Outcome, error) {
 	if c.Text("session_id") != "" {
-		return e.requestTakeover(ctx, c)
+		return engine.requestTakeover(ctx, c)
 	}
 	due := agent.At(agent.Now().Add(timeLimit(c.Number("timeout", 0), eventWait)))
 	title, message := c.prompt()
@@ -88,34 +88,34 @@ const (
 
 // requestTakeover asks a person to take over the session, and waits for the
 // takeover to end.
-func (e *Engine) requestTakeover(ctx context.Context, c *Call) (Outcome, error) {
-	if e.browsing == nil {
+func (engine *Engine) requestTakeover(ctx context.Context, call *Call) (Outcome, error) {
+	if engine.browsing == nil {
 		return Outcome{}, agent.Errorf(agent.CodeBrowser, "this server has no browser")
 	}
-	s, err := e.browsing.browser.Session(c.DB, c.Text("session_id"))
+	session, err := engine.browsing.browser.Session(call.DB, call.Text("session_id"))
 	if err != nil {
 		return Outcome{}, agent.Invalid("session_id", "must be the id of an open browser session")
 	}
-	title, message := c.prompt()
-	o := agent.TakeoverOptions{Reason: agent.Clip(strings.TrimSpace(title+"\n"+message), 1000)}
-	if seconds := int(c.Number("timeout", 0)); seconds > 0 {
+	title, message := call.prompt()
+	options := agent.TakeoverOptions{Reason: agent.Clip(strings.TrimSpace(title+"\n"+message), 1000)}
+	if seconds := int(call.Number("timeout", 0)); seconds > 0 {
 		seconds = min(seconds, agent.MaxTakeoverTimeout)
-		o.Timeout = &seconds
+		options.Timeout = &seconds
 	}
-	t, err := e.browsing.live.RequestTakeover(ctx, s, o)
+	takeover, err := engine.browsing.live.RequestTakeover(ctx, session, options)
 	if err != nil {
 		return Outcome{}, err
 	}
-	db, execution := c.DB, c.ExecutionID
-	e.browsing.live.OnTakeoverEnd(s, t.ID, func() {
-		e.onTakeoverEnded(db, execution, t.ID)
+	db, execution := call.DB, call.ExecutionID
+	engine.browsing.live.OnTakeoverEnd(session, takeover.ID, func() {
+		engine.onTakeoverEnded(db, execution, takeover.ID)
 	})
 	return Outcome{
 		wait: &store.Wait{
 			Kind:    store.WaitApproval,
 			Event:   takeoverEvents,
-			ChildID: t.ID,
-			DueAt:   agent.At(t.ExpiresAt.Add(takeoverGrace)),
+			ChildID: takeover.ID,
+			DueAt:   agent.At(takeover.ExpiresAt.Add(takeoverGrace)),
 			Title:   title,
 			Message: message,
 		},
@@ -141,22 +141,27 @@ func takeoverEnd(w *store.Wait, ev agent.Event, data map[string]any) (store.Wait
 
 // onTakeoverEnded ends the approval of a takeover that was cancelled or whose
 // session ended; neither emits an event. It locks e.mu itself.
-func (e *Engine) onTakeoverEnded(db *store.DB, execution, id string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stopping {
+func (engine *Engine) onTakeoverEnded(db *store.DB, execution, id string) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	if engine.stopping {
 		return // the session ends too, and its row makes the approval due
 	}
-	e.goroutines.Go(func() {
-		if err := e.endCancelledTakeover(db, execution, id); err != nil && e.work.Err() == nil {
-			e.log.Error("end approval of cancelled takeover", "agent", db.ID(), "execution", execution, "error", err)
+	engine.goroutines.Go(func() {
+		if err := engine.endCancelledTakeover(db, execution, id); err != nil && engine.work.Err() == nil {
+			engine.log.Error(
+				"end approval of cancelled takeover",
+				"agent", db.ID(),
+				"execution", execution,
+				"error", err,
+			)
 		}
 	})
 }
 
 // endCancelledTakeover ends the approval of a takeover that was cancelled.
-func (e *Engine) endCancelledTakeover(db *store.DB, execution, id string) error {
-	waits, err := db.ExecutionWaits(e.work, execution)
+func (engine *Engine) endCancelledTakeover(db *store.DB, execution, id string) error {
+	waits, err := db.ExecutionWaits(engine.work, execution)
 	if err != nil {
 		return err
 	}
@@ -165,10 +170,10 @@ func (e *Engine) endCancelledTakeover(db *store.DB, execution, id string) error 
 		if w.Kind != store.WaitApproval || w.ChildID != id {
 			continue
 		}
-		if completed, err := db.TakeoverCompleted(e.work, id); err != nil || completed {
+		if completed, err := db.TakeoverCompleted(engine.work, id); err != nil || completed {
 			return err // its event ends the approval
 		}
-		return e.endWaits(e.work, db, []store.WaitEnd{timeoutEnd(w, agent.Now())})
+		return engine.endWaits(engine.work, db, []store.WaitEnd{timeoutEnd(w, agent.Now())})
 	}
 	return nil
 }
@@ -187,11 +192,11 @@ func decisionEnd(w *store.Wait, decision, comment, by string, now agent.Time) st
 
 // cancelTakeover cancels the takeover of an approval that was decided in
 // another way.
-func (e *Engine) cancelTakeover(ctx context.Context, db *store.DB, w *store.Wait) {
-	if w.Kind != store.WaitApproval || w.ChildID == "" || e.browsing == nil {
+func (engine *Engine) cancelTakeover(ctx context.Context, db *store.DB, w *store.Wait) {
+	if w.Kind != store.WaitApproval || w.ChildID == "" || engine.browsing == nil {
 		return
 	}
-	if err := e.browsing.live.CancelTakeover(ctx, db, w.ChildID); err != nil {
-		e.log.Warn("cancel takeover", "agent", db.ID(), "takeover", w.ChildID, "error", err)
+	if err := engine.browsing.live.CancelTakeover(ctx, db, w.ChildID); err != nil {
+		engine.log.Warn("cancel takeover", "agent", db.ID(), "takeover", w.ChildID, "error", err)
 	}
 }

@@ -19,49 +19,49 @@ type awaited struct {
 }
 
 // addWaiter registers a caller that waits for an execution to end.
-func (e *Engine) addWaiter(id string) *awaited {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	w := e.awaited[id]
+func (engine *Engine) addWaiter(id string) *awaited {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	w := engine.awaited[id]
 	if w == nil {
 		w = &awaited{done: make(chan struct{})}
-		e.awaited[id] = w
+		engine.awaited[id] = w
 	}
 	w.n++
 	return w
 }
 
 // removeWaiter undoes addWaiter.
-func (e *Engine) removeWaiter(id string, w *awaited) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if w.n--; w.n == 0 && e.awaited[id] == w {
-		delete(e.awaited, id)
+func (engine *Engine) removeWaiter(id string, w *awaited) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	if w.n--; w.n == 0 && engine.awaited[id] == w {
+		delete(engine.awaited, id)
 	}
 }
 
 // wakeWaitersLocked wakes the callers that wait for an execution to end.
-func (e *Engine) wakeWaitersLocked(id string, r *run, err error) {
-	w := e.awaited[id]
+func (engine *Engine) wakeWaitersLocked(id string, r *run, err error) {
+	w := engine.awaited[id]
 	if w == nil || w.ended {
 		return
 	}
 	w.run, w.err, w.ended = r, err, true
 	close(w.done)
-	delete(e.awaited, id)
+	delete(engine.awaited, id)
 }
 
 // signal delivers the end of a wait to the execution that was waiting, and
 // resumes it if it is suspended.
-func (e *Engine) signal(db *store.DB, end store.WaitEnd) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	a := e.states[db]
-	if a == nil {
-		e.agents.Enqueue(db)
+func (engine *Engine) signal(db *store.DB, end store.WaitEnd) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	state := engine.states[db]
+	if state == nil {
+		engine.agents.Enqueue(db)
 		return
 	}
-	if r := a.runs[end.ExecutionID]; r != nil {
+	if r := state.runs[end.ExecutionID]; r != nil {
 		r.mu.Lock()
 		r.inbox = append(r.inbox, end)
 		r.mu.Unlock()
@@ -71,83 +71,83 @@ func (e *Engine) signal(db *store.DB, end store.WaitEnd) {
 		}
 		return
 	}
-	e.publish(end.ExecutionID, Event{Type: EventNodeFinished, Node: &end.Result})
-	e.executions.Enqueue(job{agent: a, id: end.ExecutionID})
+	engine.publish(end.ExecutionID, Event{Type: EventNodeFinished, Node: &end.Result})
+	engine.executions.Enqueue(job{agent: state, id: end.ExecutionID})
 }
 
 // cancelled stops the run of an execution that was ended from outside, and
 // returns the run, or nil if there is none.
-func (e *Engine) cancelled(db *store.DB, x *agent.Execution) *run {
-	e.publish(x.ID, Event{Type: endEvents[x.Status], Execution: x})
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if a := e.states[db]; a != nil && a.runs[x.ID] != nil {
+func (engine *Engine) cancelled(db *store.DB, x *agent.Execution) *run {
+	engine.publish(x.ID, Event{Type: endEvents[x.Status], Execution: x})
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	if a := engine.states[db]; a != nil && a.runs[x.ID] != nil {
 		a.runs[x.ID].cancel(errEnded)
 		return a.runs[x.ID]
 	}
-	e.closeSession(x.ID)
-	e.wakeWaitersLocked(x.ID, nil, nil)
+	engine.closeSession(x.ID)
+	engine.wakeWaitersLocked(x.ID, nil, nil)
 	return nil
 }
 
 // suspended removes the run of an execution that only has waits left. It
 // returns false if a wait has ended in the meantime.
-func (e *Engine) suspended(r *run) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (engine *Engine) suspended(r *run) bool {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
 	r.mu.Lock()
 	woken := len(r.inbox) > 0
 	r.mu.Unlock()
 	if woken {
 		return false
 	}
-	e.removeLocked(r, work.Next{}, nil)
+	engine.removeLocked(r, work.Next{}, nil)
 	return true
 }
 
 // released removes a run that has stopped. A nil error or errEnded means that
 // the execution has ended, errInterrupted that it resumes later, and any other
 // error that it cannot be written now.
-func (e *Engine) released(r *run, why error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (engine *Engine) released(run *run, why error) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
 	ended := why == nil ||
 		errors.Is(why, errEnded) ||
 		errors.Is(why, store.ErrEnded) ||
 		agent.ErrorCode(why) == agent.CodeNotFound
-	if ended || r.unsaved {
-		e.closeSession(r.id)
+	if ended || run.unsaved {
+		engine.closeSession(run.id)
 	}
 	var next work.Next
 	var failed error
 	switch {
-	case r.unsaved: // only callers that wait for it know of it
-		e.wakeWaitersLocked(r.id, r, why)
+	case run.unsaved: // only callers that wait for it know of it
+		engine.wakeWaitersLocked(run.id, run, why)
 	case ended:
-		e.wakeWaitersLocked(r.id, r, nil)
+		engine.wakeWaitersLocked(run.id, run, nil)
 	case errors.Is(why, errInterrupted):
 		next.Again = true
 	default:
 		failed = why
 	}
-	e.removeLocked(r, next, failed)
+	engine.removeLocked(run, next, failed)
 }
 
-func (e *Engine) removeLocked(r *run, next work.Next, err error) {
+func (engine *Engine) removeLocked(r *run, next work.Next, err error) {
 	r.removed = true
 	delete(r.agent.runs, r.id)
-	e.running--
-	e.releaseLocked(r.slot, next, err)
-	if e.stopping && e.running == 0 {
-		closeOnce(e.drained)
+	engine.running--
+	engine.releaseLocked(r.slot, next, err)
+	if engine.stopping && engine.running == 0 {
+		closeOnce(engine.drained)
 	}
 	close(r.done)
 }
 
 // Await waits until an execution has ended, or ctx does, and returns it.
-func (e *Engine) Await(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
-	w := e.addWaiter(id)
-	defer e.removeWaiter(id, w)
+func (engine *Engine) Await(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
+	w := engine.addWaiter(id)
+	defer engine.removeWaiter(id, w)
 	x, _, err := db.Execution(ctx, id)
 	if err != nil || x.Status.Ended() {
 		return x, err

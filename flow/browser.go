@@ -35,8 +35,8 @@ const closeSessionTimeout = 20 * time.Second
 
 // Browse registers the node types that drive a browser, and lets approvals use
 // takeovers. Call it before Start.
-func (e *Engine) Browse(b *browser.Browser, l *live.Live) {
-	e.browsing = &browsing{
+func (engine *Engine) Browse(b *browser.Browser, l *live.Live) {
+	engine.browsing = &browsing{
 		browser: b,
 		live:    l,
 		owned:   map[string]*ownSession{},
@@ -45,14 +45,14 @@ func (e *Engine) Browse(b *browser.Browser, l *live.Live) {
 	for node, action := range browserActions {
 		kinds[node] = &Kind{
 			Run: func(ctx context.Context, c *Call) (Outcome, error) {
-				return e.browsing.act(ctx, action, c)
+				return engine.browsing.act(ctx, action, c)
 			},
 			CheckSaved: checkAddress,
 		}
 	}
 	script := kinds["evaluate"]
 	script.Raw, script.Code, script.CheckCode = []string{"script"}, "script", checkEvaluate
-	e.Register(kinds)
+	engine.Register(kinds)
 }
 
 // browserAction is the browser action that a node performs. numbers and
@@ -92,17 +92,17 @@ var browserActions = map[string]browserAction{
 
 // act performs a node's action in the session that it names, or else in the
 // execution's own.
-func (b *browsing) act(ctx context.Context, how browserAction, c *Call) (Outcome, error) {
-	a, err := how.action(c)
+func (b *browsing) act(ctx context.Context, how browserAction, call *Call) (Outcome, error) {
+	action, err := how.action(call)
 	if err != nil {
 		return Outcome{}, err
 	}
-	s, release, err := b.session(ctx, how, c)
+	session, release, err := b.session(ctx, how, call)
 	if err != nil {
 		return Outcome{}, err
 	}
 	defer release()
-	result, err := s.Do(ctx, a)
+	result, err := session.Do(ctx, action)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -118,46 +118,46 @@ func (b *browsing) act(ctx context.Context, how browserAction, c *Call) (Outcome
 		}
 	}
 	if how.opens {
-		output["session_id"] = s.ID()
+		output["session_id"] = session.ID()
 	}
 	return Outcome{Output: output}, nil
 }
 
 // action builds the action from a node's data.
-func (how browserAction) action(c *Call) (a agent.Action, err error) {
+func (how browserAction) action(call *Call) (action agent.Action, err error) {
 	data := map[string]any{}
-	for key, value := range c.Data {
+	for key, value := range call.Data {
 		data[key] = value
 	}
 	for _, key := range how.numbers {
 		if isSet(data[key]) {
-			data[key] = int(c.Number(key, 0))
+			data[key] = int(call.Number(key, 0))
 		}
 	}
 	for _, key := range how.booleans {
-		data[key] = c.Bool(key, false)
+		data[key] = call.Bool(key, false)
 	}
 	if _, ok := data["timeout"]; !ok {
-		data["timeout"] = min(max(int(c.Timeout.Milliseconds()), 1), agent.MaxActionTimeout)
+		data["timeout"] = min(max(int(call.Timeout.Milliseconds()), 1), agent.MaxActionTimeout)
 	}
-	if len(c.Values) > 0 {
+	if len(call.Values) > 0 {
 		if data["script"], data["args"], err = bindTemplates(
-			c.Text("script"),
+			call.Text("script"),
 			data["args"],
-			c.Values,
+			call.Values,
 		); err != nil {
-			return a, err
+			return action, err
 		}
 	}
 	raw, err := json.Marshal(data)
 	if err != nil {
-		return a, err
+		return action, err
 	}
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return a, agent.InvalidAction(how.name, "data", "has a value of the wrong type").Because(err)
+	if err := json.Unmarshal(raw, &action); err != nil {
+		return action, agent.InvalidAction(how.name, "data", "has a value of the wrong type").Because(err)
 	}
-	a.Action, a.PageID = how.name, ""
-	return a, nil
+	action.Action, action.PageID = how.name, ""
+	return action, nil
 }
 
 // session returns the session for a node. release closes a session that was
@@ -165,31 +165,31 @@ func (how browserAction) action(c *Call) (a agent.Action, err error) {
 func (b *browsing) session(
 	ctx context.Context,
 	how browserAction,
-	c *Call,
-) (s *browser.Session, release func(), err error) {
+	call *Call,
+) (session *browser.Session, release func(), err error) {
 	release = func() {}
-	if id := c.Text("session_id"); id != "" {
-		s, err = b.browser.Session(c.DB, id)
+	if id := call.Text("session_id"); id != "" {
+		session, err = b.browser.Session(call.DB, id)
 		if err != nil {
 			err = agent.Invalid("session_id", "must be the id of an open browser session")
 		}
-		return s, release, err
+		return session, release, err
 	}
-	if c.ExecutionID == "" {
-		made, err := b.open(ctx, c.DB)
+	if call.ExecutionID == "" {
+		made, err := b.open(ctx, call.DB)
 		if err != nil {
 			return nil, nil, err
 		}
 		return made, func() {
-			b.close(c.DB, made.ID())
+			b.close(call.DB, made.ID())
 		}, nil
 	}
-	own := b.own(c)
+	own := b.own(call)
 	own.opening.Lock()
 	defer own.opening.Unlock()
 	if own.id != "" {
-		if s, err = b.browser.Session(c.DB, own.id); err == nil {
-			return s, release, nil
+		if session, err = b.browser.Session(call.DB, own.id); err == nil {
+			return session, release, nil
 		}
 	}
 	if !how.opens {
@@ -199,11 +199,11 @@ func (b *browsing) session(
 				"minutes without use and when the server restarts",
 		)
 	}
-	if s, err = b.open(ctx, c.DB); err != nil {
+	if session, err = b.open(ctx, call.DB); err != nil {
 		return nil, nil, err
 	}
-	own.id = s.ID()
-	return s, release, nil
+	own.id = session.ID()
+	return session, release, nil
 }
 
 func (b *browsing) own(c *Call) *ownSession {
@@ -243,19 +243,19 @@ func (b *browsing) close(db *store.DB, id string) {
 
 // closeSession closes the session of an ended execution in the background. The
 // caller holds e.mu.
-func (e *Engine) closeSession(executionID string) {
-	if e.browsing == nil {
+func (engine *Engine) closeSession(executionID string) {
+	if engine.browsing == nil {
 		return
 	}
-	own := e.browsing.takeSession(executionID)
-	if own == nil || e.stopping {
+	own := engine.browsing.takeSession(executionID)
+	if own == nil || engine.stopping {
 		return // the browser then closes its sessions itself
 	}
-	e.goroutines.Go(func() {
+	engine.goroutines.Go(func() {
 		own.opening.Lock()
 		defer own.opening.Unlock()
 		if own.id != "" {
-			e.browsing.close(own.db, own.id)
+			engine.browsing.close(own.db, own.id)
 		}
 	})
 }

@@ -110,47 +110,47 @@ func (s *rootUsage) forget(now time.Time) {
 
 // charge counts an execution that other executions caused, and returns the
 // reason if it may not start.
-func (e *Engine) charge(x *agent.Execution) *agent.Error {
+func (engine *Engine) charge(execution *agent.Execution) *agent.Error {
 	switch {
-	case x.Depth > agent.MaxEventDepth:
+	case execution.Depth > agent.MaxEventDepth:
 		return agent.Errorf(
 			agent.CodeBudget,
 			"workflows started each other %d times in a row, which is the limit of a chain",
 			agent.MaxEventDepth,
-		).With("depth", agent.MaxEventDepth).With("root_id", x.RootID)
-	case x.Depth > 1 && !e.budget.take(x.RootID):
+		).With("depth", agent.MaxEventDepth).With("root_id", execution.RootID)
+	case execution.Depth > 1 && !engine.budget.take(execution.RootID):
 		return agent.Errorf(
 			agent.CodeBudget,
 			"one execution started %d others within a minute, which is the limit",
-			e.budget.limit,
-		).With("limit", e.budget.limit).With("root_id", x.RootID)
+			engine.budget.limit,
+		).With("limit", engine.budget.limit).With("root_id", execution.RootID)
 	}
 	return nil
 }
 
 // refuse records an execution that may not start as failed, and logs it, once a
 // minute for each workflow and root. It returns the error.
-func (e *Engine) refuse(
+func (engine *Engine) refuse(
 	ctx context.Context,
 	db *store.DB,
-	x *agent.Execution,
-	p *program,
+	execution *agent.Execution,
+	program *program,
 	key string,
 	why *agent.Error,
 ) error {
-	if !e.budget.shouldRecord(x.RootID, x.WorkflowID) {
+	if !engine.budget.shouldRecord(execution.RootID, execution.WorkflowID) {
 		return why
 	}
-	x.Status, x.CompletedAt = agent.ExecutionErrored, x.StartedAt
-	x.Error = &agent.ExecutionError{
+	execution.Status, execution.CompletedAt = agent.ExecutionErrored, execution.StartedAt
+	execution.Error = &agent.ExecutionError{
 		Code:    string(why.Code),
 		Message: why.Message,
 		Details: why.Details,
 	}
-	x.Depth = agent.MaxEventDepth + 1 // its events start nothing
+	execution.Depth = agent.MaxEventDepth + 1 // its events start nothing
 	_, err := db.CommitExecution(ctx, store.ExecutionStep{
-		Execution:      x,
-		Name:           p.workflow.Name,
+		Execution:      execution,
+		Name:           program.workflow.Name,
 		New:            true,
 		IdempotencyKey: key,
 	})
@@ -158,7 +158,7 @@ func (e *Engine) refuse(
 		return why
 	}
 	if err == nil {
-		err = logRefusal(ctx, db, x, why)
+		err = logRefusal(ctx, db, execution, why)
 	}
 	if err != nil {
 		return err
@@ -184,6 +184,6 @@ func logRefusal(ctx context.Context, db *store.DB, x *agent.Execution, why *agen
 
 // withChain returns a context in which everything a node does belongs to the
 // chain: its writes and its requests to this server.
-func (e *Engine) withChain(ctx context.Context, c agent.Chain) context.Context {
-	return e.options.Own.Mark(store.WithChain(ctx, c), agent.ChainHeader, c.Signed())
+func (engine *Engine) withChain(ctx context.Context, c agent.Chain) context.Context {
+	return engine.options.Own.Mark(store.WithChain(ctx, c), agent.ChainHeader, c.Signed())
 }

@@ -53,31 +53,31 @@ func checkChat(data map[string]any) (field, issue string) {
 }
 
 // chatRequest builds the request to the model from a chat node's data.
-func chatRequest(c *Call) (x chat.Request, err error) {
-	x = chat.Request{
-		System:    c.Text("system_prompt"),
-		Model:     c.Text("model"),
-		MaxRounds: int(c.Number("max_steps", 0)),
-		Messages:  []llm.Message{{Role: agent.MessageUser, Content: c.Text("prompt")}},
+func chatRequest(call *Call) (request chat.Request, err error) {
+	request = chat.Request{
+		System:    call.Text("system_prompt"),
+		Model:     call.Text("model"),
+		MaxRounds: int(call.Number("max_steps", 0)),
+		Messages:  []llm.Message{{Role: agent.MessageUser, Content: call.Text("prompt")}},
 	}
-	if t, ok := number(c.Data["temperature"]); ok {
+	if t, ok := number(call.Data["temperature"]); ok {
 		if t < 0 || t > 2 {
-			return x, agent.Invalid("temperature", "must be from 0 to 2")
+			return request, agent.Invalid("temperature", "must be from 0 to 2")
 		}
-		x.Temperature = &t
+		request.Temperature = &t
 	}
-	for key, choice := range map[string]*chat.Choice{"tools": &x.Tools, "sources": &x.Sources} {
-		if v := c.Data[key]; v != nil {
+	for key, choice := range map[string]*chat.Choice{"tools": &request.Tools, "sources": &request.Sources} {
+		if v := call.Data[key]; v != nil {
 			if raw, err := json.Marshal(v); err != nil || json.Unmarshal(raw, choice) != nil {
-				return x, agent.Invalid(key, "must be a list of ids, true, or false")
+				return request, agent.Invalid(key, "must be a list of ids, true, or false")
 			}
 		}
 	}
-	if schema := c.Data["output_schema"]; schema != nil {
-		if x.Schema, err = json.Marshal(schema); err != nil {
-			return x, agent.Invalid("output_schema", "must be a valid JSON Schema")
+	if schema := call.Data["output_schema"]; schema != nil {
+		if request.Schema, err = json.Marshal(schema); err != nil {
+			return request, agent.Invalid("output_schema", "must be a valid JSON Schema")
 		}
-		return x, chat.CheckSchema("output_schema", x.Schema)
+		return request, chat.CheckSchema("output_schema", request.Schema)
 	}
-	return x, nil
+	return request, nil
 }

@@ -19,16 +19,16 @@ func checkCode(data map[string]any) (field, issue string) {
 	return "", ""
 }
 
-func (e *Engine) runCode(ctx context.Context, c *Call) (Outcome, error) {
-	o, value, err := e.runScript(ctx, c, c.Text("code"), false)
+func (engine *Engine) runCode(ctx context.Context, c *Call) (Outcome, error) {
+	o, value, err := engine.runScript(ctx, c, c.Text("code"), false)
 	o.Output = value
 	return o, err
 }
 
 // runScript runs JavaScript with the names that templates can use, as far as
 // JavaScript allows them as identifiers.
-func (e *Engine) runScript(ctx context.Context, c *Call, code string, expression bool) (Outcome, any, error) {
-	result, err := e.options.Scripts.Run(ctx, c.script(code, expression))
+func (engine *Engine) runScript(ctx context.Context, c *Call, code string, expression bool) (Outcome, any, error) {
+	result, err := engine.options.Scripts.Run(ctx, c.script(code, expression))
 	var o Outcome
 	for _, line := range result.Logs {
 		o.Logs = append(o.Logs, agent.LogLine{Level: line.Level, Message: line.Message})

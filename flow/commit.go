@@ -14,76 +14,79 @@ import (
 
 // commit writes what is pending. It returns false if that stopped the run: the
 // execution was ended from outside, or the file cannot be written.
-func (r *run) commit(suspended bool) bool {
-	over := r.execution.Status.Ended()
-	if len(r.pending.results) == 0 &&
-		len(r.waits) == 0 &&
-		len(r.waitEnds) == 0 &&
-		len(r.children) == 0 &&
-		!r.begin &&
+func (run *run) commit(suspended bool) bool {
+	over := run.execution.Status.Ended()
+	if len(run.pending.results) == 0 &&
+		len(run.waits) == 0 &&
+		len(run.waitEnds) == 0 &&
+		len(run.children) == 0 &&
+		!run.begin &&
 		!suspended &&
 		!over {
 		return true
 	}
-	p := store.ExecutionStep{
-		Execution:      r.execution,
-		Name:           r.program.workflow.Name,
-		New:            r.unsaved,
-		IdempotencyKey: r.key,
-		Begin:          r.begin,
-		Results:        r.pending.results,
-		Waits:          r.waits,
-		EndedWaits:     r.waitEnds,
+	step := store.ExecutionStep{
+		Execution:      run.execution,
+		Name:           run.program.workflow.Name,
+		New:            run.unsaved,
+		IdempotencyKey: run.key,
+		Begin:          run.begin,
+		Results:        run.pending.results,
+		Waits:          run.waits,
+		EndedWaits:     run.waitEnds,
 		Suspended:      suspended,
-		Waiting:        len(r.waiting),
+		Waiting:        len(run.waiting),
 	}
-	for _, c := range r.children {
-		p.Children = append(p.Children, store.StartedExecution{Execution: c.execution, Name: c.program.workflow.Name})
+	for _, c := range run.children {
+		step.Children = append(step.Children, store.StartedExecution{
+			Execution: c.execution,
+			Name:      c.program.workflow.Name,
+		})
 	}
 	// The outcome of a write must become known once it has started, so the end
 	// of r.ctx does not interrupt it.
-	ctx := context.WithoutCancel(r.ctx)
-	if r.unsaved {
-		ctx = store.WithActor(ctx, r.by)
+	ctx := context.WithoutCancel(run.ctx)
+	if run.unsaved {
+		ctx = store.WithActor(ctx, run.by)
 	}
-	ended, err := r.db.CommitExecution(ctx, p)
+	ended, err := run.db.CommitExecution(ctx, step)
 	if err != nil {
-		r.abandonRun(err)
+		run.abandonRun(err)
 		return false
 	}
-	r.committed(suspended)
+	run.committed(suspended)
 	for _, end := range ended {
-		r.engine.signal(r.db, end)
+		run.engine.signal(run.db, end)
 	}
 	return true
 }
 
 // committed publishes what was written, and starts the child executions.
-func (r *run) committed(suspended bool) {
-	r.written.Store(true)
-	if r.unsaved {
-		close(r.inserted)
+func (run *run) committed(suspended bool) {
+	run.written.Store(true)
+	if run.unsaved {
+		close(run.inserted)
 	}
-	r.unsaved, r.begin = false, false
-	for _, result := range r.pending.results {
+	run.unsaved, run.begin = false, false
+	for _, result := range run.pending.results {
 		if result.Finished() {
-			r.publishFinished(result)
+			run.publishFinished(result)
 		}
 	}
-	for _, w := range r.waits {
-		r.engine.agents.EnqueueAt(r.db, w.DueAt.Time)
+	for _, w := range run.waits {
+		run.engine.agents.EnqueueAt(run.db, w.DueAt.Time)
 		waiting := w.Result()
-		r.publish(Event{Type: EventNodeStarted, Node: &waiting})
+		run.publish(Event{Type: EventNodeStarted, Node: &waiting})
 	}
-	for _, c := range r.children {
-		r.engine.startChild(r.agent, c)
+	for _, c := range run.children {
+		run.engine.startChild(run.agent, c)
 	}
-	r.pending, r.waits, r.waitEnds, r.children = pendingResults{}, nil, nil, nil
-	r.mu.Lock()
-	answered := r.response != nil
-	r.mu.Unlock()
+	run.pending, run.waits, run.waitEnds, run.children = pendingResults{}, nil, nil, nil
+	run.mu.Lock()
+	answered := run.response != nil
+	run.mu.Unlock()
 	if answered {
-		closeOnce(r.answered)
+		closeOnce(run.answered)
 	}
 }
 
@@ -97,140 +100,140 @@ func closeOnce(c chan struct{}) {
 
 // abandonRun stops the run because nothing can be written. Uncommitted work did
 // not happen; unless the execution has ended, it is resumed later.
-func (r *run) abandonRun(err error) {
-	for _, c := range r.children {
-		r.releaseChild(c)
+func (run *run) abandonRun(err error) {
+	for _, c := range run.children {
+		run.releaseChild(c)
 	}
 	if errors.Is(err, store.ErrEnded) || agent.ErrorCode(err) == agent.CodeNotFound {
-		r.cancel(errEnded)
+		run.cancel(errEnded)
 	} else {
-		r.cancel(errInterrupted)
+		run.cancel(errInterrupted)
 	}
-	r.cancelNodes()
-	r.engine.released(r, err)
+	run.cancelNodes()
+	run.engine.released(run, err)
 }
 
 // cancelNodes cancels the nodes that are running and waits for them.
-func (r *run) cancelNodes() {
-	for f := range r.active {
+func (run *run) cancelNodes() {
+	for f := range run.active {
 		f.cancel()
 	}
-	for range len(r.active) {
-		f := <-r.finished
-		delete(r.active, f)
-		r.releaseChild(f.outcome.child)
+	for range len(run.active) {
+		f := <-run.finished
+		delete(run.active, f)
+		run.releaseChild(f.outcome.child)
 	}
 }
 
 // interrupt stops a cancelled run. If the execution will be resumed, the
 // results of its nodes so far are committed.
-func (r *run) interrupt() {
-	ended := errors.Is(context.Cause(r.ctx), errEnded)
-	for f := range r.active {
+func (run *run) interrupt() {
+	ended := errors.Is(context.Cause(run.ctx), errEnded)
+	for f := range run.active {
 		f.cancel()
 	}
-	for len(r.active) > 0 {
-		f := <-r.finished
+	for len(run.active) > 0 {
+		f := <-run.finished
 		if ended {
-			delete(r.active, f)
-			r.releaseChild(f.outcome.child)
+			delete(run.active, f)
+			run.releaseChild(f.outcome.child)
 		} else {
-			r.join(f)
+			run.join(f)
 		}
 	}
 	if ended ||
-		r.failure != nil ||
-		r.top.open == 0 ||
-		!r.commit(false) {
-		if !ended && (r.failure != nil || r.top.open == 0) {
-			r.endExecution()
+		run.failure != nil ||
+		run.top.open == 0 ||
+		!run.commit(false) {
+		if !ended && (run.failure != nil || run.top.open == 0) {
+			run.endExecution()
 			return
 		}
 		if ended {
-			r.engine.released(r, errEnded)
+			run.engine.released(run, errEnded)
 		}
 		return
 	}
-	r.engine.released(r, errInterrupted)
+	run.engine.released(run, errInterrupted)
 }
 
 // endExecution ends the execution.
-func (r *run) endExecution() {
-	for f := range r.active {
+func (run *run) endExecution() {
+	for f := range run.active {
 		f.cancel()
-		r.cancelled(f.in, f.started)
+		run.cancelled(f.in, f.started)
 	}
-	for at, in := range r.waiting {
-		delete(r.waiting, at)
-		r.journal(r.result(in, agent.NodeCancelled))
+	for at, in := range run.waiting {
+		delete(run.waiting, at)
+		run.journal(run.result(in, agent.NodeCancelled))
 	}
-	r.waits, r.waitEnds = nil, nil
-	e := r.execution
-	e.Status, e.CompletedAt = agent.ExecutionComplete, agent.Now()
-	if r.failure != nil {
-		e.Status, e.Error = agent.ExecutionErrored, r.failure
-	} else if raw, err := encode(r.outputOf(r.top)); err != nil {
-		e.Status, e.Error = agent.ExecutionErrored, r.explain(err, "")
+	run.waits, run.waitEnds = nil, nil
+	execution := run.execution
+	execution.Status, execution.CompletedAt = agent.ExecutionComplete, agent.Now()
+	if run.failure != nil {
+		execution.Status, execution.Error = agent.ExecutionErrored, run.failure
+	} else if raw, err := encode(run.outputOf(run.top)); err != nil {
+		execution.Status, execution.Error = agent.ExecutionErrored, run.explain(err, "")
 	} else {
-		e.Output = raw
+		execution.Output = raw
 	}
-	r.ending.Store(&r.done)
-	if !r.commit(false) {
+	run.ending.Store(&run.done)
+	if !run.commit(false) {
 		return
 	}
-	r.publish(Event{Type: endEvents[e.Status], Execution: e})
-	r.cancelNodes()
-	r.engine.released(r, nil)
+	run.publish(Event{Type: endEvents[execution.Status], Execution: execution})
+	run.cancelNodes()
+	run.engine.released(run, nil)
 }
 
 // suspend stops a run that only has waits left. It returns false if a wait has
 // ended, possibly because of what was just written.
-func (r *run) suspend() bool {
-	if !r.processInbox() {
+func (run *run) suspend() bool {
+	if !run.processInbox() {
 		return false
 	}
 	decided := make(chan struct{})
 	defer close(decided)
-	r.ending.Store(&decided)
-	if !r.commit(true) {
+	run.ending.Store(&decided)
+	if !run.commit(true) {
 		return true
 	}
-	suspended := r.processInbox() && r.engine.suspended(r)
+	suspended := run.processInbox() && run.engine.suspended(run)
 	if !suspended {
-		r.ending.Store(nil)
+		run.ending.Store(nil)
 	}
 	return suspended
 }
 
 // processInbox processes the inbox. It returns false if the inbox was not empty.
-func (r *run) processInbox() bool {
-	r.mu.Lock()
-	empty := len(r.inbox) == 0
-	r.mu.Unlock()
+func (run *run) processInbox() bool {
+	run.mu.Lock()
+	empty := len(run.inbox) == 0
+	run.mu.Unlock()
 	if !empty {
-		r.receive()
+		run.receive()
 	}
 	return empty
 }
 
 // addWait adds a wait to the next commit.
-func (r *run) addWait(f *nodeRun) {
+func (run *run) addWait(f *nodeRun) {
 	w := *f.outcome.wait
 	w.ExecutionID, w.NodeID, w.Path, w.Type, w.StartedAt =
-		r.execution.ID, f.call.Node.ID, f.in.scope.path, f.call.Node.Type, f.started
-	r.state(f.in).waiting = true
-	r.waiting[instanceKey{w.NodeID, w.Path}] = f.in
-	r.waits = append(r.waits, w)
+		run.execution.ID, f.call.Node.ID, f.in.scope.path, f.call.Node.Type, f.started
+	run.state(f.in).waiting = true
+	run.waiting[instanceKey{w.NodeID, w.Path}] = f.in
+	run.waits = append(run.waits, w)
 	if c := f.outcome.child; c != nil {
-		r.children = append(r.children, c)
+		run.children = append(run.children, c)
 	}
 }
 
 // timeoutEnd returns the end of a wait whose time is up.
-func timeoutEnd(w *store.Wait, now agent.Time) store.WaitEnd {
-	result := w.Result()
-	result.Status, result.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())
-	switch w.Kind {
+func timeoutEnd(wait *store.Wait, now agent.Time) store.WaitEnd {
+	result := wait.Result()
+	result.Status, result.DurationMS = agent.NodeSuccess, float64(now.Sub(wait.StartedAt.Time).Milliseconds())
+	switch wait.Kind {
 	case store.WaitApproval:
 		result.Handle = "timeout"
 		result.Output = encodeObject(map[string]any{
@@ -243,7 +246,7 @@ func timeoutEnd(w *store.Wait, now agent.Time) store.WaitEnd {
 	default:
 		result.Output = encodeObject(map[string]any{"resumed_by": "timer", "data": nil})
 	}
-	return store.WaitEnd{ExecutionID: w.ExecutionID, Result: result}
+	return store.WaitEnd{ExecutionID: wait.ExecutionID, Result: result}
 }
 
 // resumed returns the end of a wait that an event, a caller or another
@@ -286,19 +289,19 @@ type Event struct {
 	Execution *agent.Execution  // of the others
 }
 
-func (r *run) publishFinished(result agent.NodeResult) {
-	r.publish(Event{Type: EventNodeFinished, Node: &result})
+func (run *run) publishFinished(result agent.NodeResult) {
+	run.publish(Event{Type: EventNodeFinished, Node: &result})
 }
 
-func (r *run) publish(ev Event) {
-	r.engine.publish(r.id, ev)
+func (run *run) publish(ev Event) {
+	run.engine.publish(run.id, ev)
 }
 
 // running returns the nodes that are running, ordered by start.
-func (r *run) running() []agent.NodeResult {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := slices.Collect(maps.Values(r.runningNodes))
+func (run *run) running() []agent.NodeResult {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	list := slices.Collect(maps.Values(run.runningNodes))
 	agent.Sort(list, func(a, b agent.NodeResult) int {
 		return a.StartedAt.Compare(b.StartedAt.Time)
 	})

@@ -15,10 +15,10 @@ import (
 )
 
 // engineKinds returns the node types that need only the engine.
-func (e *Engine) engineKinds() map[string]*Kind {
-	kinds := e.logicKinds()
+func (engine *Engine) engineKinds() map[string]*Kind {
+	kinds := engine.logicKinds()
 	maps.Copy(kinds, map[string]*Kind{
-		"http-request": {Run: e.runHTTP, Check: checkHTTP, CheckSaved: checkAddress},
+		"http-request": {Run: engine.runHTTP, Check: checkHTTP, CheckSaved: checkAddress},
 		"sql": {
 			Run:        runSQL,
 			Raw:        []string{"query"},
@@ -28,25 +28,25 @@ func (e *Engine) engineKinds() map[string]*Kind {
 		},
 		"table":     {Run: runTable, Check: checkTable},
 		"new-items": {Run: runNewItems, Check: checkNewItems},
-		"workflow":  {Run: e.runWorkflow},
+		"workflow":  {Run: engine.runWorkflow},
 	})
-	if e.options.Scripts != nil {
+	if engine.options.Scripts != nil {
 		kinds["code"] = &Kind{
-			Run:        e.runCode,
+			Run:        engine.runCode,
 			Raw:        []string{"code"},
 			Timeout:    script.DefaultTimeout,
 			Check:      checkCode,
 			Repeatable: true,
 		}
 	}
-	if e.options.Index != nil {
-		kinds["search"] = &Kind{Run: e.runSearch}
+	if engine.options.Index != nil {
+		kinds["search"] = &Kind{Run: engine.runSearch}
 	}
 	return kinds
 }
 
-func (e *Engine) runSearch(ctx context.Context, c *Call) (Outcome, error) {
-	results, err := e.options.Index.Search(ctx, c.DB, vector.Query{
+func (engine *Engine) runSearch(ctx context.Context, c *Call) (Outcome, error) {
+	results, err := engine.options.Index.Search(ctx, c.DB, vector.Query{
 		Text:     c.Text("query"),
 		Limit:    int(c.Number("limit", 0)),
 		SourceID: c.Text("source_id"),
@@ -138,47 +138,54 @@ func runSQL(ctx context.Context, c *Call) (Outcome, error) {
 // runWorkflow starts another workflow and, unless wait is false, waits for it
 // to end. The new execution is inserted in the transaction in which the node
 // starts to wait, or ends.
-func (e *Engine) runWorkflow(ctx context.Context, c *Call) (Outcome, error) {
-	a, err := e.ready(ctx, c.DB)
+func (engine *Engine) runWorkflow(ctx context.Context, call *Call) (Outcome, error) {
+	state, err := engine.ready(ctx, call.DB)
 	if err != nil {
 		return Outcome{}, err
 	}
-	input, err := json.Marshal(c.Data["input"])
+	input, err := json.Marshal(call.Data["input"])
 	if err != nil {
 		return Outcome{}, err
 	}
-	q := Request{
-		WorkflowID: c.Text("workflow_id"),
+	request := Request{
+		WorkflowID: call.Text("workflow_id"),
 		Input:      input,
 		Trigger:    "workflow",
 		Queue:      true,
-		chain:      c.Chain,
+		chain:      call.Chain,
 	}
-	x, p, payload, err := e.prepareExecution(ctx, c.DB, q)
+	execution, program, payload, err := engine.prepareExecution(ctx, call.DB, request)
 	if err != nil {
 		return Outcome{}, err
 	}
-	x.ParentID = c.ExecutionID
-	if why := e.charge(x); why != nil {
-		if e.budget.shouldRecord(x.RootID, x.WorkflowID) {
-			return Outcome{}, errors.Join(logRefusal(ctx, c.DB, x, why), why)
+	execution.ParentID = call.ExecutionID
+	if why := engine.charge(execution); why != nil {
+		if engine.budget.shouldRecord(execution.RootID, execution.WorkflowID) {
+			return Outcome{}, errors.Join(logRefusal(ctx, call.DB, execution, why), why)
 		}
 		return Outcome{}, why
 	}
-	q.callers = callersOf(ctx).outer()
-	s, err := e.admit(ctx, a, x, p, q.atLimit())
+	request.callers = callersOf(ctx).outer()
+	s, err := engine.admit(ctx, state, execution, program, request.atLimit())
 	if err != nil {
 		return Outcome{}, err
 	}
 	begun := &child{
-		execution: x,
-		program:   p,
+		execution: execution,
+		program:   program,
 		payload:   payload,
 		slot:      s,
-		callers:   q.callers,
+		callers:   request.callers,
 	}
-	if c.Bool("wait", true) {
-		return Outcome{wait: &store.Wait{Kind: store.WaitExecution, ChildID: x.ID}, child: begun}, nil
+	if call.Bool("wait", true) {
+		return Outcome{wait: &store.Wait{Kind: store.WaitExecution, ChildID: execution.ID}, child: begun}, nil
 	}
-	return Outcome{Output: map[string]any{"execution_id": x.ID, "status": x.Status, "output": nil}, child: begun}, nil
+	return Outcome{
+		Output: map[string]any{
+			"execution_id": execution.ID,
+			"status":       execution.Status,
+			"output":       nil,
+		},
+		child: begun,
+	}, nil
 }

@@ -74,13 +74,13 @@ type agentState struct {
 }
 
 // New returns an Engine. It does nothing until Start.
-func New(o Options) *Engine {
-	e := &Engine{
-		options: o,
-		folder:  o.Folder,
-		log:     o.Logger(),
+func New(options Options) *Engine {
+	engine := &Engine{
+		options: options,
+		folder:  options.Folder,
+		log:     options.Logger(),
 		client: egress.New(egress.Policy{
-			Allow:         o.Allow,
+			Allow:         options.Allow,
 			MaxResponse:   maxBody,
 			HeaderTimeout: time.Hour,
 		}),
@@ -93,50 +93,50 @@ func New(o Options) *Engine {
 		budget:         newBudget(),
 		stopping:       true,
 	}
-	e.kinds = e.engineKinds()
-	e.agents = work.New(work.Options[*store.DB]{
-		Run:   e.recoverAgent,
+	engine.kinds = engine.engineKinds()
+	engine.agents = work.New(work.Options[*store.DB]{
+		Run:   engine.recoverAgent,
 		Limit: 2 * work.Processors,
 		OnError: func(db *store.DB, err error) {
-			e.log.Error("recover executions", "agent", db.ID(), "error", err)
+			engine.log.Error("recover executions", "agent", db.ID(), "error", err)
 		},
 	})
-	e.executions = work.New(work.Options[job]{
-		Run:        e.runJob,
+	engine.executions = work.New(work.Options[job]{
+		Run:        engine.runJob,
 		Limit:      maxRunning,
 		Group:      func(j job) any { return j.agent },
 		GroupLimit: func(any) int { return maxAgentRunning },
-		OnError:    e.reportJob,
+		OnError:    engine.reportJob,
 	})
-	e.starts = work.New(work.Options[*agentState]{Run: e.start, Limit: startingAgents})
-	if o.Folder != nil {
-		o.Folder.OnPending(e.notify)
+	engine.starts = work.New(work.Options[*agentState]{Run: engine.start, Limit: startingAgents})
+	if options.Folder != nil {
+		options.Folder.OnPending(engine.notify)
 	}
-	return e
+	return engine
 }
 
 // Register adds node types by name. Call it before Start.
-func (e *Engine) Register(kinds map[string]*Kind) {
+func (engine *Engine) Register(kinds map[string]*Kind) {
 	for name, kind := range kinds {
-		e.kinds[name] = kind
+		engine.kinds[name] = kind
 	}
 }
 
 // Start resumes every unfinished execution and begins to accept new ones. It
 // returns immediately and may be called twice. The work ends with Stop.
-func (e *Engine) Start(ctx context.Context) error {
-	e.startMu.Lock()
-	defer e.startMu.Unlock()
-	if e.stop != nil {
+func (engine *Engine) Start(ctx context.Context) error {
+	engine.startMu.Lock()
+	defer engine.startMu.Unlock()
+	if engine.stop != nil {
 		return nil
 	}
-	e.work, e.stop = context.WithCancelCause(ctx)
-	e.mu.Lock()
-	e.stopping, e.drained = false, make(chan struct{})
-	e.mu.Unlock()
-	e.agents.Start(ctx)
-	e.starts.Start(ctx)
-	e.executions.Start(ctx)
+	engine.work, engine.stop = context.WithCancelCause(ctx)
+	engine.mu.Lock()
+	engine.stopping, engine.drained = false, make(chan struct{})
+	engine.mu.Unlock()
+	engine.agents.Start(ctx)
+	engine.starts.Start(ctx)
+	engine.executions.Start(ctx)
 	return nil
 }
 
@@ -145,81 +145,81 @@ const drainTime = 2 * time.Second
 // Stop refuses new executions, gives running ones a moment to finish,
 // interrupts the rest and waits until nothing runs. Interrupted executions
 // resume with the next Start, in this process or another.
-func (e *Engine) Stop() {
-	e.startMu.Lock()
-	defer e.startMu.Unlock()
-	if e.stop == nil {
+func (engine *Engine) Stop() {
+	engine.startMu.Lock()
+	defer engine.startMu.Unlock()
+	if engine.stop == nil {
 		return
 	}
-	e.mu.Lock()
-	e.stopping = true
-	drained := e.drained
-	if e.running == 0 {
+	engine.mu.Lock()
+	engine.stopping = true
+	drained := engine.drained
+	if engine.running == 0 {
 		closeOnce(drained)
 	}
-	e.mu.Unlock()
-	e.agents.Stop()
-	timer := time.NewTimer(e.drain)
+	engine.mu.Unlock()
+	engine.agents.Stop()
+	timer := time.NewTimer(engine.drain)
 	select {
 	case <-drained:
 	case <-timer.C:
-	case <-e.work.Done():
+	case <-engine.work.Done():
 	}
 	timer.Stop()
-	e.stop(errInterrupted)
-	e.executions.Stop()
-	e.starts.Stop()
-	e.goroutines.Wait()
-	e.client.CloseIdleConnections()
-	e.stop = nil
+	engine.stop(errInterrupted)
+	engine.executions.Stop()
+	engine.starts.Stop()
+	engine.goroutines.Wait()
+	engine.client.CloseIdleConnections()
+	engine.stop = nil
 }
 
 // stateLocked returns the state of an agent. On the first call it starts
 // looking up the agent's unfinished executions, if there may be any.
-func (e *Engine) stateLocked(db *store.DB) *agentState {
-	a := e.states[db]
-	if a != nil {
-		return a
+func (engine *Engine) stateLocked(db *store.DB) *agentState {
+	state := engine.states[db]
+	if state != nil {
+		return state
 	}
-	a = &agentState{
+	state = &agentState{
 		db:        db,
 		recovered: make(chan struct{}),
 		runs:      map[string]*run{},
 		workflows: map[string]*workflowSlots{},
 	}
-	e.states[db] = a
+	engine.states[db] = state
 	if due := db.Pending().Executions; due.IsZero() || due.After(time.Now()) {
-		close(a.recovered)
+		close(state.recovered)
 	} else {
-		e.agents.Enqueue(db)
+		engine.agents.Enqueue(db)
 	}
-	return a
+	return state
 }
 
 // ready returns the state of an agent once its unfinished executions are known.
-func (e *Engine) ready(ctx context.Context, db *store.DB) (*agentState, error) {
+func (engine *Engine) ready(ctx context.Context, db *store.DB) (*agentState, error) {
 	if db.Agent().Status == agent.StatusDisabled {
 		return nil, agent.Errorf(agent.CodeAgentDisabled, "the agent is disabled")
 	}
-	e.mu.Lock()
-	if e.stopping {
-		e.mu.Unlock()
+	engine.mu.Lock()
+	if engine.stopping {
+		engine.mu.Unlock()
 		return nil, errStopped()
 	}
-	a := e.stateLocked(db)
-	recovered := a.recovered
-	e.mu.Unlock()
+	state := engine.stateLocked(db)
+	recovered := state.recovered
+	engine.mu.Unlock()
 	select {
 	case <-recovered:
-		return a, nil
+		return state, nil
 	default:
 	}
 	select {
 	case <-recovered:
-		return a, nil
+		return state, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-e.work.Done():
+	case <-engine.work.Done():
 		return nil, errStopped()
 	}
 }

@@ -21,20 +21,20 @@ func checkEvaluate(data map[string]any, text string, templates []sqlsandbox.Span
 			"has templates, so args must be a list or an object that can take their values",
 		)
 	}
-	for i, place := range scriptPlaces(text, templates) {
+	for index, place := range scriptPlaces(text, templates) {
 		if place == inQuotes {
 			return agent.Errorf(
 				agent.CodeValidation,
 				"has the template %s inside quotes or a regular expression, where it cannot be an argument; "+
 					"write \"Hello \" + {{x}} instead of \"Hello {{x}}\"",
-				agent.Clip(text[templates[i].Start:templates[i].End], 100),
+				agent.Clip(text[templates[index].Start:templates[index].End], 100),
 			)
 		}
 		if place == inName {
 			return agent.Errorf(
 				agent.CodeValidation,
 				"has the template %s in place of a name; templates in scripts can only be values",
-				agent.Clip(text[templates[i].Start:templates[i].End], 100),
+				agent.Clip(text[templates[index].Start:templates[index].End], 100),
 			)
 		}
 	}
@@ -135,44 +135,44 @@ func (s *scriptScanner) code() {
 			s.last, s.word = ')', ""
 			continue
 		}
-		c := s.text[s.at]
+		char := s.text[s.at]
 		switch {
 		case strings.HasPrefix(s.text[s.at:], "//"):
 			s.skipTo("\n", isValue)
 		case strings.HasPrefix(s.text[s.at:], "/*"):
 			s.at += 2
 			s.skipTo("*/", isValue)
-		case c == '"' || c == '\'':
-			s.quoted(c)
-		case c == '`' || c == '}' && len(s.depth) > 0 && s.depth[len(s.depth)-1] == 0:
-			s.literal(c)
-		case c == '/' && s.startsRegexp():
+		case char == '"' || char == '\'':
+			s.quoted(char)
+		case char == '`' || char == '}' && len(s.depth) > 0 && s.depth[len(s.depth)-1] == 0:
+			s.literal(char)
+		case char == '/' && s.startsRegexp():
 			s.pattern()
 		default:
-			s.plain(c)
+			s.plain(char)
 		}
 	}
 }
 
 // plain moves past one character of code.
-func (s *scriptScanner) plain(c byte) {
+func (s *scriptScanner) plain(char byte) {
 	s.at++
-	if n := len(s.depth); n > 0 && c == '{' {
+	if n := len(s.depth); n > 0 && char == '{' {
 		s.depth[n-1]++
-	} else if n > 0 && c == '}' {
+	} else if n > 0 && char == '}' {
 		s.depth[n-1]--
 	}
-	if c == ' ' || c == '\n' || c == '\t' || c == '\r' {
+	if char == ' ' || char == '\n' || char == '\t' || char == '\r' {
 		return
 	}
-	if !isNameByte(c) {
+	if !isNameByte(char) {
 		s.word = ""
 	} else if s.at > 1 && isNameByte(s.text[s.at-2]) {
-		s.word += string(rune(c))
+		s.word += string(rune(char))
 	} else {
-		s.word = string(rune(c))
+		s.word = string(rune(char))
 	}
-	s.last = c
+	s.last = char
 }
 
 func isNameByte(c byte) bool {

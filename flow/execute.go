@@ -58,77 +58,79 @@ type Started struct {
 // the workflow cannot be executed as it is, EXECUTION_ALREADY_RUNNING if the
 // concurrency limit is reached and the execution may not queue, and CONFLICT if
 // the queue is full.
-func (e *Engine) Execute(ctx context.Context, db *store.DB, q Request) (Started, error) {
+func (engine *Engine) Execute(ctx context.Context, db *store.DB, q Request) (Started, error) {
 	q.chain = store.ChainOf(ctx)
-	return e.execute(ctx, db, q)
+	return engine.execute(ctx, db, q)
 }
 
-func (e *Engine) execute(ctx context.Context, db *store.DB, q Request) (Started, error) {
-	a, err := e.ready(ctx, db)
+func (engine *Engine) execute(ctx context.Context, db *store.DB, request Request) (Started, error) {
+	state, err := engine.ready(ctx, db)
 	if err != nil {
 		return Started{}, err
 	}
-	if q.started != nil {
-		a.preparing.Lock()
+	if request.started != nil {
+		state.preparing.Lock()
 	}
-	x, p, payload, err := e.prepareExecution(ctx, db, q)
-	if q.started != nil {
-		a.preparing.Unlock()
+	execution, program, payload, err := engine.prepareExecution(ctx, db, request)
+	if request.started != nil {
+		state.preparing.Unlock()
 	}
-	if err != nil || x == nil {
-		return Started{Repeated: x == nil}, err
+	if err != nil || execution == nil {
+		return Started{Repeated: execution == nil}, err
 	}
-	if q.Hook && !p.responds {
-		q.Wait = 0
+	if request.Hook && !program.responds {
+		request.Wait = 0
 	}
-	if q.started != nil {
-		q.Wait = waitForever
+	if request.started != nil {
+		request.Wait = waitForever
 	}
-	if why := e.charge(x); why != nil {
-		return Started{}, e.refuse(ctx, db, x, p, q.IdempotencyKey, why)
+	if why := engine.charge(execution); why != nil {
+		return Started{}, engine.refuse(ctx, db, execution, program, request.IdempotencyKey, why)
 	}
-	s, err := e.admit(ctx, a, x, p, q.atLimit())
+	slot, err := engine.admit(ctx, state, execution, program, request.atLimit())
 	if err != nil {
 		return Started{}, err
 	}
 	var w *awaited
-	if q.Wait > 0 {
-		w = e.addWaiter(x.ID)
-		defer e.removeWaiter(x.ID, w)
+	if request.Wait > 0 {
+		w = engine.addWaiter(execution.ID)
+		defer engine.removeWaiter(execution.ID, w)
 	}
 	// Until its end, only the waiting caller knows of the execution, so its row
 	// is first written together with its results.
-	unsaved := s != nil && (q.Wait > 0 && q.IdempotencyKey == "" && q.Replay == "" || q.started != nil)
+	unsaved := slot != nil &&
+		(request.Wait > 0 && request.IdempotencyKey == "" && request.Replay == "" || request.started != nil)
 	if !unsaved {
 		entered, err := db.InsertExecutions(ctx, []store.StartedExecution{{
-			Execution:      x,
-			Name:           p.workflow.Name,
-			IdempotencyKey: q.IdempotencyKey,
-			Replay:         q.Replay,
+			Execution:      execution,
+			Name:           program.workflow.Name,
+			IdempotencyKey: request.IdempotencyKey,
+			Replay:         request.Replay,
 		}})
 		if err != nil || !entered[0] {
-			e.release(s)
+			engine.release(slot)
 			return Started{Repeated: err == nil}, err
 		}
 	}
-	started := Started{Execution: *x}
-	if s == nil {
-		e.queued(a, p)
-		q.waits()
-		return e.await(ctx, db, q, started, nil, w)
+	started := Started{Execution: *execution}
+	if slot == nil {
+		engine.queued(state, program)
+		request.waits()
+		return engine.await(ctx, db, request, started, nil, w)
 	}
-	r := e.newRun(a, x.ID)
-	r.slot, r.execution, r.program, r.payload, r.key, r.by = s, x, p, payload, q.IdempotencyKey, store.Actor(ctx)
-	r.callers = q.callers
-	r.unsaved, r.begin, r.keepResults = unsaved, unsaved, q.Wait > 0 && q.started == nil
+	r := engine.newRun(state, execution.ID)
+	r.slot, r.execution, r.program, r.payload, r.key, r.by =
+		slot, execution, program, payload, request.IdempotencyKey, store.Actor(ctx)
+	r.callers = request.callers
+	r.unsaved, r.begin, r.keepResults = unsaved, unsaved, request.Wait > 0 && request.started == nil
 	r.written.Store(!unsaved)
-	if unsaved && q.started == nil && !p.slow {
-		e.runInline(r)
+	if unsaved && request.started == nil && !program.slow {
+		engine.runInline(r)
 	} else {
-		e.runAsync(r)
+		engine.runAsync(r)
 	}
-	q.waits()
-	return e.await(ctx, db, q, started, r, w)
+	request.waits()
+	return engine.await(ctx, db, request, started, r, w)
 }
 
 func (q *Request) waits() {
@@ -138,17 +140,17 @@ func (q *Request) waits() {
 }
 
 // prepareExecution builds an execution with its compiled workflow and payload.
-// x is nil if q.filtered is set and the payload does not pass the trigger's
+// execution is nil if q.filtered is set and the payload does not pass the trigger's
 // filter.
-func (e *Engine) prepareExecution(
+func (engine *Engine) prepareExecution(
 	ctx context.Context,
 	db *store.DB,
-	q Request,
-) (x *agent.Execution, p *program, payload map[string]any, err error) {
-	if q.Input, err = withoutLinks(db, &q); err != nil {
+	request Request,
+) (execution *agent.Execution, program *program, payload map[string]any, err error) {
+	if request.Input, err = withoutLinks(db, &request); err != nil {
 		return nil, nil, nil, err
 	}
-	payload, err = readPayload(q.Input)
+	payload, err = readPayload(request.Input)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -157,62 +159,62 @@ func (e *Engine) prepareExecution(
 		contact = ""
 	}
 	key := ""
-	if q.started != nil {
-		key = q.IdempotencyKey
+	if request.started != nil {
+		key = request.IdempotencyKey
 	}
-	n, err := db.NewExecution(ctx, q.WorkflowID, contact, key)
-	if err != nil || n.Repeated {
+	newExecution, err := db.NewExecution(ctx, request.WorkflowID, contact, key)
+	if err != nil || newExecution.Repeated {
 		return nil, nil, nil, err
 	}
-	if err := n.Text.Status.Executable(); err != nil && !q.Hook {
+	if err := newExecution.Text.Status.Executable(); err != nil && !request.Hook {
 		return nil, nil, nil, err
 	}
-	if q.active && n.Text.Status != agent.WorkflowActive {
+	if request.active && newExecution.Text.Status != agent.WorkflowActive {
 		return nil, nil, nil, agent.Errorf(
 			agent.CodeConflict,
 			"the workflow %q is not active",
-			n.Text.Name,
-		).With("status", n.Text.Status)
+			newExecution.Text.Name,
+		).With("status", newExecution.Text.Status)
 	}
-	if p, err = e.programOf(db, n.Text); err != nil {
+	if program, err = engine.programOf(db, newExecution.Text); err != nil {
 		return nil, nil, nil, err
 	}
-	input := q.Input
+	input := request.Input
 	if len(payload) == 0 {
 		input = json.RawMessage("{}")
 	}
-	if n.Contact != nil {
-		payload["contact"] = decodeOr(n.Contact)
+	if newExecution.Contact != nil {
+		payload["contact"] = decodeOr(newExecution.Contact)
 		if input, err = json.Marshal(payload); err != nil {
 			return nil, nil, nil, err
 		}
 	}
-	start, named := p.graph.Find(q.node)
+	start, named := program.graph.Find(request.node)
 	if !named {
-		start = p.start(q.Trigger)
+		start = program.start(request.Trigger)
 	}
-	if q.Hook && !p.acceptsHook(start, db, n.Text.Status, q.Trigger) {
-		return nil, nil, nil, agent.NotFound("active workflow with a "+q.Trigger+" trigger", q.WorkflowID)
+	if request.Hook && !program.acceptsHook(start, db, newExecution.Text.Status, request.Trigger) {
+		return nil, nil, nil, agent.NotFound("active workflow with a "+request.Trigger+" trigger", request.WorkflowID)
 	}
-	if q.filtered && (!named || !p.passesFilter(start, db, payload)) {
+	if request.filtered && (!named || !program.passesFilter(start, db, payload)) {
 		return nil, nil, nil, nil
 	}
 	now := agent.Now()
 	id := agent.NewID(agent.KindExecution)
-	chain := q.chain.Next(id)
+	chain := request.chain.Next(id)
 	return &agent.Execution{
 		ID:          id,
-		WorkflowID:  n.Text.ID,
-		Version:     n.Text.Version,
+		WorkflowID:  newExecution.Text.ID,
+		Version:     newExecution.Text.Version,
 		Status:      agent.ExecutionRunning,
-		Trigger:     q.Trigger,
-		TriggerNode: p.nodes[start].ID,
+		Trigger:     request.Trigger,
+		TriggerNode: program.nodes[start].ID,
 		Input:       input,
 		RootID:      chain.Root,
 		Depth:       chain.Depth,
 		CreatedAt:   now,
 		StartedAt:   now,
-	}, p, payload, nil
+	}, program, payload, nil
 }
 
 // acceptsHook reports whether a webhook or a form may start the workflow at its
@@ -248,70 +250,74 @@ func readPayload(raw json.RawMessage) (map[string]any, error) {
 }
 
 // await waits for an execution to end, as long as the request asks for.
-func (e *Engine) await(
+func (engine *Engine) await(
 	ctx context.Context,
 	db *store.DB,
-	q Request,
-	s Started,
-	r *run,
-	w *awaited,
+	request Request,
+	started Started,
+	run *run,
+	awaited *awaited,
 ) (Started, error) {
-	if w == nil {
-		return s, nil
+	if awaited == nil {
+		return started, nil
 	}
-	if q.started != nil {
-		return e.awaitIdempotent(ctx, db, q, s, r, w)
+	if request.started != nil {
+		return engine.awaitIdempotent(ctx, db, request, started, run, awaited)
 	}
-	timer := time.NewTimer(q.Wait)
+	timer := time.NewTimer(request.Wait)
 	defer timer.Stop()
 	var answered chan struct{}
-	if q.Hook && r != nil {
-		answered = r.answered
+	if request.Hook && run != nil {
+		answered = run.answered
 	}
 	select {
-	case <-w.done:
-		if w.err != nil {
-			return Started{}, w.err
+	case <-awaited.done:
+		if awaited.err != nil {
+			return Started{}, awaited.err
 		}
-		if w.run != nil && w.run == r && r.keepResults {
+		if awaited.run != nil && awaited.run == run && run.keepResults {
 			return Started{
-				Execution: *r.execution,
-				Results:   r.results,
-				Response:  r.response,
+				Execution: *run.execution,
+				Results:   run.results,
+				Response:  run.response,
 			}, nil
 		}
 	case <-answered:
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		s.Response = r.response
-		return s, nil
+		run.mu.Lock()
+		defer run.mu.Unlock()
+		started.Response = run.response
+		return started, nil
 	case <-timer.C:
 	case <-ctx.Done():
-		return s, ctx.Err()
-	case <-e.work.Done():
+		return started, ctx.Err()
+	case <-engine.work.Done():
 	}
-	x, results, err := e.Execution(ctx, db, s.Execution.ID)
-	if agent.ErrorCode(err) == agent.CodeNotFound && r != nil { // it is running, and nothing had to be written yet
-		return s, nil
+	x, results, err := engine.Execution(ctx, db, started.Execution.ID)
+	if agent.ErrorCode(err) == agent.CodeNotFound && run != nil { // it is running, and nothing had to be written yet
+		return started, nil
 	}
-	s.Execution, s.Results = x, results
+	started.Execution, started.Results = x, results
 	for i := range results {
-		if results[i].Type == "webhook-response" && results[i].Status == agent.NodeSuccess && s.Response == nil {
-			s.Response = &results[i]
+		if results[i].Type == "webhook-response" && results[i].Status == agent.NodeSuccess && started.Response == nil {
+			started.Response = &results[i]
 		}
 	}
-	return s, err
+	return started, err
 }
 
 // Execution returns an execution with the results of its nodes, including those
 // that are running.
-func (e *Engine) Execution(ctx context.Context, db *store.DB, id string) (agent.Execution, []agent.NodeResult, error) {
+func (engine *Engine) Execution(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+) (agent.Execution, []agent.NodeResult, error) {
 	var now []agent.NodeResult
-	e.mu.Lock()
-	if a := e.states[db]; a != nil && a.runs[id] != nil {
+	engine.mu.Lock()
+	if a := engine.states[db]; a != nil && a.runs[id] != nil {
 		now = a.runs[id].running()
 	}
-	e.mu.Unlock()
+	engine.mu.Unlock()
 	x, results, err := db.Execution(ctx, id)
 	known := map[instanceKey]bool{}
 	for _, r := range results {
@@ -330,19 +336,19 @@ const stopTime = 2 * time.Second
 
 // Terminate ends an execution immediately, with the executions that its nodes
 // wait for. It returns CONFLICT if the execution has already ended.
-func (e *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
+func (engine *Engine) Terminate(ctx context.Context, db *store.DB, id string) (agent.Execution, error) {
 	ended, woken, err := db.Terminate(ctx, id)
 	if err != nil {
 		return agent.Execution{}, err
 	}
 	var runs []*run
 	for i := range ended {
-		if r := e.cancelled(db, &ended[i]); r != nil {
+		if r := engine.cancelled(db, &ended[i]); r != nil {
 			runs = append(runs, r)
 		}
 	}
 	for _, end := range woken {
-		e.signal(db, end)
+		engine.signal(db, end)
 	}
 	waitStopped(ctx, runs) // so that their slots are free when Terminate returns
 	return ended[0], nil

@@ -69,7 +69,7 @@ func checkAddress(data map[string]any) (field, issue string) {
 
 // runHTTP makes a request. The Idempotency-Key header is the same for each
 // attempt of this run of the node, unless the data sets its own.
-func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
+func (engine *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	var err error
 	address := agent.NodeAddress(c.Data)
 	c.Data, err = agent.PutNodeSecrets(
@@ -85,7 +85,7 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	call, err := c.request(ctx, "Satchel/"+e.options.Version)
+	call, err := c.request(ctx, "Satchel/"+engine.options.Version)
 	if err == nil {
 		call.Credential, err = c.credential(ctx)
 	}
@@ -97,7 +97,7 @@ func (e *Engine) runHTTP(ctx context.Context, c *Call) (Outcome, error) {
 		return Outcome{}, err
 	}
 	began := time.Now()
-	resp, err := e.client.Do(req)
+	resp, err := engine.client.Do(req)
 	if err != nil {
 		return Outcome{}, requestError(ctx, err)
 	}

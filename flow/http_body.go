@@ -19,18 +19,18 @@ import (
 // sent as it is, and anything else as JSON; with files, the body's fields
 // become parts of the same form.
 func (c *Call) body(ctx context.Context) (body []byte, media string, err error) {
-	v, kind := c.Data["body"], c.Text("body_type")
+	item, kind := c.Data["body"], c.Text("body_type")
 	if files := c.Data["files"]; files != nil || kind == "multipart" {
-		return c.multipart(ctx, v, files)
+		return c.multipart(ctx, item, files)
 	}
-	if v == nil {
+	if item == nil {
 		return nil, "", nil
 	}
 	if kind == "file" {
-		f, err := c.file(ctx, "body", v, c.Node.Data["body"])
+		f, err := c.file(ctx, "body", item, c.Node.Data["body"])
 		return f.Data, f.Media(), err
 	}
-	if text, ok := v.(string); ok && kind != "json" && kind != "form" {
+	if text, ok := item.(string); ok && kind != "json" && kind != "form" {
 		media = "text/plain; charset=utf-8"
 		if kind == "" && json.Valid([]byte(text)) && strings.ContainsAny(text[:1], "{[") {
 			media = "application/json"
@@ -39,7 +39,7 @@ func (c *Call) body(ctx context.Context) (body []byte, media string, err error) 
 	}
 	switch kind {
 	case "form":
-		fields, ok := v.(map[string]any)
+		fields, ok := item.(map[string]any)
 		if !ok {
 			return nil, "", agent.Errorf(
 				agent.CodeExecution,
@@ -54,9 +54,9 @@ func (c *Call) body(ctx context.Context) (body []byte, media string, err error) 
 		}
 		return []byte(form.Encode()), "application/x-www-form-urlencoded", nil
 	case "text":
-		return []byte(template.Text(v)), "text/plain; charset=utf-8", nil
+		return []byte(template.Text(item)), "text/plain; charset=utf-8", nil
 	}
-	body, err = json.Marshal(v)
+	body, err = json.Marshal(item)
 	return body, "application/json", err
 }
 
@@ -103,7 +103,7 @@ func (c *Call) multipart(ctx context.Context, fields, files any) (body []byte, m
 // file returns a file to send, given by its content or as a reference to a stored
 // file. raw is the value as written in the graph. Only a reference that is written
 // there counts, since untrusted input could name any file.
-func (c *Call) file(ctx context.Context, field string, v, raw any) (egress.File, error) {
+func (c *Call) file(ctx context.Context, field string, value, raw any) (egress.File, error) {
 	for key, find := range map[string]func(context.Context, string) (store.File, error){
 		"download_id": c.DB.DownloadFile,
 		"source_id":   c.DB.SourceFile,
@@ -111,16 +111,16 @@ func (c *Call) file(ctx context.Context, field string, v, raw any) (egress.File,
 		if object(raw)[key] == nil {
 			continue
 		}
-		id, _ := object(v)[key].(string)
+		id, _ := object(value)[key].(string)
 		stored, err := find(ctx, id)
 		if err != nil {
 			return egress.File{}, agent.Errorf(agent.CodeExecution, "%s.%s names no stored file", field, key).
 				With("field", field).
 				Because(err)
 		}
-		return readStored(ctx, field, stored, object(v))
+		return readStored(ctx, field, stored, object(value))
 	}
-	f, ok := egress.ReadFile(v)
+	f, ok := egress.ReadFile(value)
 	switch {
 	case !ok:
 		return f, agent.Errorf(

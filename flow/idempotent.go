@@ -12,92 +12,92 @@ import (
 // ended; before that it calls began with the id. A second call with the same
 // q.IdempotencyKey starts nothing and waits for the existing execution. It
 // returns EXECUTION_ERROR if the execution did not complete.
-func (e *Engine) ExecuteIdempotent(
+func (engine *Engine) ExecuteIdempotent(
 	ctx context.Context,
 	db *store.DB,
-	q Request,
+	request Request,
 	began func(executionID string),
 ) (executionID string, err error) {
-	a, err := e.ready(ctx, db)
+	state, err := engine.ready(ctx, db)
 	if err != nil {
 		return "", err
 	}
-	done, err := e.awaitStart(ctx, a)
+	done, err := engine.awaitStart(ctx, state)
 	if err != nil {
 		return "", err
 	}
 	defer done()
-	q.Queue, q.started = true, func(id string) {
+	request.Queue, request.started = true, func(id string) {
 		done()
 		began(id)
 	}
-	started, err := e.Execute(ctx, db, q)
-	x := started.Execution
+	started, err := engine.Execute(ctx, db, request)
+	execution := started.Execution
 	if err == nil && started.Repeated {
-		if x.ID, err = db.ExecutionOf(ctx, q.IdempotencyKey, ""); err != nil {
+		if execution.ID, err = db.ExecutionOf(ctx, request.IdempotencyKey, ""); err != nil {
 			return "", err
 		}
-		q.started(x.ID)
-		x, err = e.Await(ctx, db, x.ID)
+		request.started(execution.ID)
+		execution, err = engine.Await(ctx, db, execution.ID)
 	}
 	switch {
 	case err != nil:
-		return x.ID, err
-	case x.Status == agent.ExecutionComplete:
-		return x.ID, nil
-	case x.Error != nil:
-		return x.ID, agent.Errorf(agent.CodeExecution, "the workflow failed: %s", x.Error.Message)
+		return execution.ID, err
+	case execution.Status == agent.ExecutionComplete:
+		return execution.ID, nil
+	case execution.Error != nil:
+		return execution.ID, agent.Errorf(agent.CodeExecution, "the workflow failed: %s", execution.Error.Message)
 	}
-	return x.ID, agent.Errorf(agent.CodeExecution, "the workflow was %s", x.Status)
+	return execution.ID, agent.Errorf(agent.CodeExecution, "the workflow was %s", execution.Status)
 }
 
 // awaitIdempotent waits for the end of an execution of ExecuteIdempotent, and
 // calls q.started as soon as it is in the file. An execution that ends before
 // it had anything to write is one commit, and its outcome is not read back.
-func (e *Engine) awaitIdempotent(
+func (engine *Engine) awaitIdempotent(
 	ctx context.Context,
 	db *store.DB,
-	q Request,
-	s Started,
-	r *run,
-	w *awaited,
+	request Request,
+	started Started,
+	run *run,
+	awaited *awaited,
 ) (Started, error) {
-	if r != nil && !r.written.Load() {
+	if run != nil && !run.written.Load() {
 		select {
-		case <-r.inserted:
-		case <-w.done:
+		case <-run.inserted:
+		case <-awaited.done:
 		case <-ctx.Done():
 			return Started{}, ctx.Err()
 		}
-		if !r.written.Load() { // it was never written, and will not be here
+		if !run.written.Load() { // it was never written, and will not be here
 			switch {
-			case errors.Is(w.err, store.ErrRepeated):
+			case errors.Is(awaited.err, store.ErrRepeated):
 				return Started{Repeated: true}, nil
-			case !errors.Is(w.err, errInterrupted):
-				return Started{}, w.err
-			case e.stopped():
+			case !errors.Is(awaited.err, errInterrupted):
+				return Started{}, awaited.err
+			case engine.stopped():
 				<-ctx.Done() // the caller stops too, and asks again after the next start
 				return Started{}, ctx.Err()
 			}
 			return Started{}, agent.Errorf(
 				agent.CodeConflict,
 				"the agent was disabled before the execution started",
-			).Because(w.err)
+			).Because(awaited.err)
 		}
 	}
-	q.started(s.Execution.ID)
+	request.started(started.Execution.ID)
 	select {
-	case <-w.done:
+	case <-awaited.done:
 	case <-ctx.Done():
-		return s, ctx.Err()
+		return started, ctx.Err()
 	}
-	if w.run != nil && w.run.execution.Status.Ended() {
-		s.Execution = *w.run.execution
-		return s, nil
+	if awaited.run != nil && awaited.run.execution.Status.Ended() {
+		started.Execution = *awaited.run.execution
+		return started, nil
 	}
-	x, _, err := db.Execution(ctx, s.Execution.ID)
+	x, _, err := db.Execution(ctx, started.Execution.ID)
 	if err == nil {
-		s.Execution = x
+		started.Execution = x
 	}
-	return s, err
+	return started, err
 }

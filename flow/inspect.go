@@ -21,41 +21,41 @@ var NodeParts = []string{PartInput, PartResolved, PartOutput}
 // NodePart returns a part of a node in an execution, for the loop iterations that
 // path names. Input and resolved data are not stored but recomputed, so {{now}}
 // differs. Credentials are masked.
-func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, part string) (any, error) {
-	w, err := db.WorkingExecution(ctx, id)
+func (engine *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, part string) (any, error) {
+	execution, err := db.WorkingExecution(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if part == PartOutput {
-		for _, r := range w.Results {
+		for _, r := range execution.Results {
 			if r.NodeID == node && r.FullPath() == path && r.Output != nil {
 				return decodeOr(r.Output), nil
 			}
 		}
 		return nil, agent.NotFound("output of this node", node)
 	}
-	a, err := e.ready(ctx, db)
+	state, err := engine.ready(ctx, db)
 	if err != nil {
 		return nil, err
 	}
-	r := e.newRun(a, id)
-	defer r.cancel(nil)
-	r.execution, r.journaled = &w.Execution, map[instanceKey]agent.NodeResult{}
-	for _, result := range w.Results {
-		r.journaled[instanceKey{result.NodeID, result.FullPath()}] = result
+	run := engine.newRun(state, id)
+	defer run.cancel(nil)
+	run.execution, run.journaled = &execution.Execution, map[instanceKey]agent.NodeResult{}
+	for _, result := range execution.Results {
+		run.journaled[instanceKey{result.NodeID, result.FullPath()}] = result
 	}
-	r.payload, _ = decodeOr(w.Input).(map[string]any)
-	if r.program, err = e.programFor(db, w, r.payload); err != nil {
+	run.payload, _ = decodeOr(execution.Input).(map[string]any)
+	if run.program, err = engine.programFor(db, execution, run.payload); err != nil {
 		return nil, err
 	}
-	in, found := r.find(instanceKey{node, path})
+	in, found := run.find(instanceKey{node, path})
 	if !found {
 		return nil, agent.NotFound("node that was reached in this execution", node)
 	}
 	if part == PartInput {
-		return r.inputOf(in), nil
+		return run.inputOf(in), nil
 	}
-	f := r.newNodeRun(in)
+	f := run.newNodeRun(in)
 	if f.err != nil {
 		return nil, f.err
 	}
@@ -64,24 +64,24 @@ func (e *Engine) NodePart(ctx context.Context, db *store.DB, id, node, path, par
 
 // find replays the journal until it reaches the node with a key. It neither runs
 // nodes nor writes anything.
-func (r *run) find(at instanceKey) (instance, bool) {
-	target, known := r.program.graph.Find(at.node)
+func (run *run) find(at instanceKey) (instance, bool) {
+	target, known := run.program.graph.Find(at.node)
 	if !known {
 		return instance{}, false
 	}
-	r.initialize()
-	for len(r.ready) > 0 {
-		in := r.ready[0]
-		r.ready = r.ready[1:]
-		here := r.keyOf(in)
-		past, ended := r.journaled[here]
+	run.initialize()
+	for len(run.ready) > 0 {
+		in := run.ready[0]
+		run.ready = run.ready[1:]
+		here := run.keyOf(in)
+		past, ended := run.journaled[here]
 		switch {
 		case here == at:
-			return in, r.state(in).reached
-		case ended && past.Items != nil && r.program.graph.InLoopBody(target, in.node):
-			r.startLoop(in)
+			return in, run.state(in).reached
+		case ended && past.Items != nil && run.program.graph.InLoopBody(target, in.node):
+			run.startLoop(in)
 		case ended && past.Finished():
-			r.replay(in, past)
+			run.replay(in, past)
 		}
 	}
 	return instance{}, false

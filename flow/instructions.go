@@ -28,13 +28,13 @@ const browseTimeout = 30 * time.Minute
 
 // Instruct registers the node types in which a language model drives a browser.
 // Call it after Browse.
-func (e *Engine) Instruct(
-	n *browse.Navigator,
+func (engine *Engine) Instruct(
+	navigator *browse.Navigator,
 	values func(ctx context.Context, db *store.DB, ref string) (map[string]string, error),
 ) {
-	i := &instructor{e.browsing, n, values}
-	extract := e.kinds["extract"].Run
-	e.Register(map[string]*Kind{
+	i := &instructor{engine.browsing, navigator, values}
+	extract := engine.kinds["extract"].Run
+	engine.Register(map[string]*Kind{
 		"act":     {Run: i.act, Timeout: browse.Timeout},
 		"observe": {Run: i.observe, Timeout: browse.Timeout},
 		"browse":  {Run: i.browse, Timeout: browseTimeout, CheckSaved: checkAddress},
@@ -49,10 +49,10 @@ func (e *Engine) Instruct(
 
 // variables returns the values that a node may type: those of its credential,
 // and its own.
-func (i *instructor) variables(ctx context.Context, c *Call) (agent.Variables, error) {
+func (i *instructor) variables(ctx context.Context, call *Call) (agent.Variables, error) {
 	all := agent.Variables{}
-	if ref := c.Text("credential"); ref != "" {
-		values, err := i.values(ctx, c.DB, ref)
+	if ref := call.Text("credential"); ref != "" {
+		values, err := i.values(ctx, call.DB, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +60,7 @@ func (i *instructor) variables(ctx context.Context, c *Call) (agent.Variables, e
 			all[name] = value
 		}
 	}
-	own, _ := c.Data["variables"].(map[string]any)
+	own, _ := call.Data["variables"].(map[string]any)
 	for name, value := range own {
 		all[name] = template.Text(value)
 	}
@@ -122,13 +122,13 @@ func (c *Call) schema(key string) (json.RawMessage, error) {
 }
 
 // browse pursues a goal until its end.
-func (i *instructor) browse(ctx context.Context, c *Call) (Outcome, error) {
-	o, err := i.browseOptions(ctx, c)
+func (i *instructor) browse(ctx context.Context, call *Call) (Outcome, error) {
+	options, err := i.browseOptions(ctx, call)
 	if err != nil {
 		return Outcome{}, err
 	}
-	return i.inSession(ctx, c, true, func(s *browser.Session) (any, error) {
-		b, err := i.navigator.Browse(ctx, s, o)
+	return i.inSession(ctx, call, true, func(s *browser.Session) (any, error) {
+		b, err := i.navigator.Browse(ctx, s, options)
 		if err != nil {
 			return nil, err
 		}
@@ -136,16 +136,16 @@ func (i *instructor) browse(ctx context.Context, c *Call) (Outcome, error) {
 		if ctx.Err() != nil {
 			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeSessionTimeout)
 			defer cancel()
-			return nil, errors.Join(ctx.Err(), i.navigator.Cancel(ending, c.DB, s.ID(), b.ID))
+			return nil, errors.Join(ctx.Err(), i.navigator.Cancel(ending, call.DB, s.ID(), b.ID))
 		}
-		return browseOutput(ctx, c.DB, s, b.ID)
+		return browseOutput(ctx, call.DB, s, b.ID)
 	})
 }
 
 // browseOutput returns the output of a browse that has ended, or the error of one
 // that failed.
-func browseOutput(ctx context.Context, db *store.DB, s *browser.Session, id string) (any, error) {
-	b, steps, err := db.Browse(ctx, s.ID(), id)
+func browseOutput(ctx context.Context, db *store.DB, session *browser.Session, id string) (any, error) {
+	b, steps, err := db.Browse(ctx, session.ID(), id)
 	if err != nil {
 		return nil, err
 	}
@@ -157,36 +157,36 @@ func browseOutput(ctx context.Context, db *store.DB, s *browser.Session, id stri
 		"result":     b.Result,
 		"reason":     b.Reason,
 		"steps":      steps,
-		"session_id": s.ID(),
+		"session_id": session.ID(),
 		"browse_id":  id,
 		"url":        "",
 		"title":      "",
 	}
-	if p := s.ActivePage(); p != nil {
+	if p := session.ActivePage(); p != nil {
 		out["url"], out["title"] = p.URL(), p.Title()
 	}
 	return out, nil
 }
 
-func (i *instructor) browseOptions(ctx context.Context, c *Call) (o agent.BrowseOptions, err error) {
-	o = agent.BrowseOptions{Goal: c.Text("goal"), URL: c.Text("url")}
-	if o.Variables, err = i.variables(ctx, c); err != nil {
-		return o, err
+func (i *instructor) browseOptions(ctx context.Context, call *Call) (options agent.BrowseOptions, err error) {
+	options = agent.BrowseOptions{Goal: call.Text("goal"), URL: call.Text("url")}
+	if options.Variables, err = i.variables(ctx, call); err != nil {
+		return options, err
 	}
-	if o.OutputSchema, err = c.schema("output_schema"); err != nil {
-		return o, err
+	if options.OutputSchema, err = call.schema("output_schema"); err != nil {
+		return options, err
 	}
-	takeover := c.Bool("takeover", true)
-	o.Takeover = &takeover
-	for key, into := range map[string]**int{"max_steps": &o.MaxSteps, "max_tokens": &o.MaxTokens} {
-		if isSet(c.Data[key]) {
-			n := int(c.Number(key, 0))
+	takeover := call.Bool("takeover", true)
+	options.Takeover = &takeover
+	for key, into := range map[string]**int{"max_steps": &options.MaxSteps, "max_tokens": &options.MaxTokens} {
+		if isSet(call.Data[key]) {
+			n := int(call.Number(key, 0))
 			*into = &n
 		}
 	}
-	hosts, _ := c.Data["hosts"].([]any)
+	hosts, _ := call.Data["hosts"].([]any)
 	for _, host := range hosts {
-		o.Hosts = append(o.Hosts, fmt.Sprint(host))
+		options.Hosts = append(options.Hosts, fmt.Sprint(host))
 	}
-	return o, nil
+	return options, nil
 }

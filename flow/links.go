@@ -57,8 +57,8 @@ func (c *Call) fillLinks(ctx context.Context) (map[string]any, error) {
 }
 
 // anyText reports whether a text in a JSON value passes a test.
-func anyText(v any, test func(string) bool) bool {
-	switch v := v.(type) {
+func anyText(value any, test func(string) bool) bool {
+	switch v := value.(type) {
 	case string:
 		return test(v)
 	case []any:
@@ -76,8 +76,8 @@ func anyText(v any, test func(string) bool) bool {
 }
 
 // mapTexts returns a copy of a JSON value with every text, names included, replaced.
-func mapTexts(v any, replace func(string) string) any {
-	switch v := v.(type) {
+func mapTexts(value any, replace func(string) string) any {
+	switch v := value.(type) {
 	case string:
 		return replace(v)
 	case []any:
@@ -93,7 +93,7 @@ func mapTexts(v any, replace func(string) string) any {
 		}
 		return fields
 	}
-	return v
+	return value
 }
 
 // withoutLinks returns the input of an execution with references in place of links. What

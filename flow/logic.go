@@ -17,7 +17,7 @@ import (
 )
 
 // logicKinds returns the node types that only decide and compute.
-func (e *Engine) logicKinds() map[string]*Kind {
+func (engine *Engine) logicKinds() map[string]*Kind {
 	return map[string]*Kind{
 		agent.NodeTrigger: {
 			Pure: true,
@@ -30,12 +30,12 @@ func (e *Engine) logicKinds() map[string]*Kind {
 		agent.NodeIfElse: {
 			Pure:        true,
 			Repeatable:  true,
-			Run:         e.runIfElse,
+			Run:         engine.runIfElse,
 			NullMissing: true,
 			PassesInput: true,
 			Raw:         []string{"condition"},
 			Effect:      isScripted,
-			Check:       e.checkIfElse,
+			Check:       engine.checkIfElse,
 		},
 		agent.NodeSwitch: {
 			Pure:        true,
@@ -46,7 +46,7 @@ func (e *Engine) logicKinds() map[string]*Kind {
 		},
 		agent.NodeLoop:     {Pure: true, Check: checkLoop},
 		agent.NodeWait:     {Pure: true, Run: runWait, Check: checkWait},
-		agent.NodeApproval: e.approvalKind(),
+		agent.NodeApproval: engine.approvalKind(),
 		"set":              {Pure: true, Run: runSet},
 		"webhook-response": {Pure: true, Run: runResponse, CheckSaved: checkResponse},
 	}
@@ -101,25 +101,25 @@ func evaluate(n *step, view names, key, combinator string) (bool, error) {
 // isScripted reports whether an if-else has a JavaScript condition.
 func isScripted(data map[string]any) bool { return isSet(data["condition"]) }
 
-func (e *Engine) checkIfElse(data map[string]any) (field, issue string) {
-	if isScripted(data) && e.options.Scripts == nil {
+func (engine *Engine) checkIfElse(data map[string]any) (field, issue string) {
+	if isScripted(data) && engine.options.Scripts == nil {
 		return "data.condition", "needs JavaScript, which is disabled on this server"
 	}
 	return checkConditions(data, "conditions", "combinator")
 }
 
-func (e *Engine) runIfElse(ctx context.Context, c *Call) (Outcome, error) {
-	if isScripted(c.Data) {
-		o, value, err := e.runScript(ctx, c, c.Text("condition"), true)
+func (engine *Engine) runIfElse(ctx context.Context, call *Call) (Outcome, error) {
+	if isScripted(call.Data) {
+		o, value, err := engine.runScript(ctx, call, call.Text("condition"), true)
 		decided := boolOutcome(truthy(value))
 		o.Output, o.Handle = decided.Output, decided.Handle
 		return o, err
 	}
-	list, err := condition.Parse("conditions", c.Data["conditions"])
+	list, err := condition.Parse("conditions", call.Data["conditions"])
 	if err != nil {
 		return Outcome{}, err
 	}
-	ok, err := condition.Eval(c.Text("combinator"), list)
+	ok, err := condition.Eval(call.Text("combinator"), list)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -147,17 +147,17 @@ func checkCases(data map[string]any) (field, issue string) {
 
 // runSwitch takes the first case whose value equals the switch's value or whose
 // conditions hold.
-func runSwitch(_ context.Context, c *Call) (Outcome, error) {
-	cases, _ := c.Data["cases"].([]any)
-	value := c.Data["value"]
-	for i, entry := range cases {
+func runSwitch(_ context.Context, call *Call) (Outcome, error) {
+	cases, _ := call.Data["cases"].([]any)
+	value := call.Data["value"]
+	for index, entry := range cases {
 		object, _ := entry.(map[string]any)
 		id, _ := object["id"].(string)
 		var list []condition.Condition
 		how, _ := object["combinator"].(string)
 		if given, ok := object["conditions"]; ok {
 			var err error
-			if list, err = condition.Parse(fmt.Sprintf("cases[%d].conditions", i), given); err != nil {
+			if list, err = condition.Parse(fmt.Sprintf("cases[%d].conditions", index), given); err != nil {
 				return Outcome{}, err
 			}
 		} else {
@@ -217,34 +217,34 @@ func checkWait(data map[string]any) (field, issue string) {
 	return "", ""
 }
 
-func runWait(_ context.Context, c *Call) (Outcome, error) {
+func runWait(_ context.Context, call *Call) (Outcome, error) {
 	now := agent.Now()
-	w := &store.Wait{Kind: store.WaitTimer}
+	wait := &store.Wait{Kind: store.WaitTimer}
 	switch {
-	case isSet(c.Data["event"]):
-		w.Kind, w.Event = store.WaitEvent, c.Text("event")
-		w.DueAt = agent.At(now.Add(timeLimit(c.Number("timeout", 0), eventWait)))
-	case isSet(c.Data["until"]):
-		if err := w.DueAt.UnmarshalText([]byte(c.Text("until"))); err != nil || w.DueAt.IsZero() {
+	case isSet(call.Data["event"]):
+		wait.Kind, wait.Event = store.WaitEvent, call.Text("event")
+		wait.DueAt = agent.At(now.Add(timeLimit(call.Number("timeout", 0), eventWait)))
+	case isSet(call.Data["until"]):
+		if err := wait.DueAt.UnmarshalText([]byte(call.Text("until"))); err != nil || wait.DueAt.IsZero() {
 			return Outcome{}, agent.Errorf(
 				agent.CodeExecution,
 				"until must be a time such as 2026-01-31T09:00:00Z",
 			).With("field", "until")
 		}
 	default:
-		n, ok := number(c.Data["duration"])
-		if n *= units[c.Text("unit")]; !ok || n < 0 {
+		n, ok := number(call.Data["duration"])
+		if n *= units[call.Text("unit")]; !ok || n < 0 {
 			return Outcome{}, agent.Errorf(
 				agent.CodeExecution,
 				"duration must be a number of at least 0",
 			).With("field", "duration")
 		}
-		w.DueAt = agent.At(now.Add(time.Duration(min(n, 2*longestWait.Seconds()) * float64(time.Second))))
+		wait.DueAt = agent.At(now.Add(time.Duration(min(n, 2*longestWait.Seconds()) * float64(time.Second))))
 	}
-	if w.DueAt.After(now.Add(longestWait)) {
+	if wait.DueAt.After(now.Add(longestWait)) {
 		return Outcome{}, agent.Errorf(agent.CodeExecution, "the wait is longer than 366 days")
 	}
-	return Outcome{wait: w}, nil
+	return Outcome{wait: wait}, nil
 }
 
 // isSet reports whether a value in a node's data is neither null nor an empty
@@ -279,13 +279,13 @@ func checkResponse(data map[string]any) (field, issue string) {
 
 // runResponse leaves out headers that workflows may not set, and says so in the log of
 // the node: their values, or all of them, may come from a template.
-func runResponse(_ context.Context, c *Call) (o Outcome, err error) {
-	given, _ := c.Data["headers"].(map[string]any)
+func runResponse(_ context.Context, call *Call) (outcome Outcome, err error) {
+	given, _ := call.Data["headers"].(map[string]any)
 	headers := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		value := template.Text(given[name])
 		if issue := agent.ResponseHeaderIssue(name, value); issue != "" {
-			o.Logs = append(o.Logs, agent.LogLine{
+			outcome.Logs = append(outcome.Logs, agent.LogLine{
 				Level:   "warn",
 				Message: "The header " + agent.Clip(name, 60) + " was left out: it " + issue + ".",
 			})
@@ -293,14 +293,14 @@ func runResponse(_ context.Context, c *Call) (o Outcome, err error) {
 		}
 		headers[name] = value
 	}
-	status := c.Number("status", 200)
+	status := call.Number("status", 200)
 	if status < 200 || status > 599 {
-		return o, agent.Errorf(agent.CodeExecution, "status must be from 200 to 599").With("field", "status")
+		return outcome, agent.Errorf(agent.CodeExecution, "status must be from 200 to 599").With("field", "status")
 	}
-	o.Output = map[string]any{
+	outcome.Output = map[string]any{
 		"status":  status,
 		"headers": headers,
-		"body":    c.Data["body"],
+		"body":    call.Data["body"],
 	}
-	return o, nil
+	return outcome, nil
 }

@@ -29,58 +29,58 @@ const defaultIterations = 1000
 
 // startLoop starts a loop. It evaluates the items once; later iterations do not
 // evaluate the templates again.
-func (r *run) startLoop(in instance) {
-	f := r.newNodeRun(in)
-	result := f.result()
-	l := &loopState{
+func (run *run) startLoop(in instance) {
+	nodeRun := run.newNodeRun(in)
+	result := nodeRun.result()
+	state := &loopState{
 		in:       in,
-		began:    f.began,
-		started:  f.started,
-		warnings: f.warnings,
+		began:    nodeRun.began,
+		started:  nodeRun.started,
+		warnings: nodeRun.warnings,
 		running:  map[*scope]bool{},
 		errors:   []any{},
 	}
-	past, began := r.journaled[r.keyOf(in)]
+	past, began := run.journaled[run.keyOf(in)]
 	if began && past.Items != nil {
-		l.started = past.StartedAt
-		l.items, _ = decodeOr(past.Items).([]any)
+		state.started = past.StartedAt
+		state.items, _ = decodeOr(past.Items).([]any)
 	}
-	if f.err == nil {
-		f.err = l.read(&f.call, began)
+	if nodeRun.err == nil {
+		nodeRun.err = state.read(&nodeRun.call, began)
 	}
-	if f.err != nil {
-		result.Status, result.Error = agent.NodeFailed, r.explain(f.err, result.NodeID)
-		r.complete(in, result, nil, false)
+	if nodeRun.err != nil {
+		result.Status, result.Error = agent.NodeFailed, run.explain(nodeRun.err, result.NodeID)
+		run.complete(in, result, nil, false)
 		return
 	}
 	if !began {
-		raw, err := json.Marshal(l.items)
+		raw, err := json.Marshal(state.items)
 		if err == nil && len(raw) > maxOutput {
 			err = agent.Errorf(agent.CodeExecution, "the items are larger than %d MB", maxOutput>>20)
 		}
 		if err != nil {
-			result.Status, result.Error = agent.NodeFailed, r.explain(err, result.NodeID)
-			r.complete(in, result, nil, false)
+			result.Status, result.Error = agent.NodeFailed, run.explain(err, result.NodeID)
+			run.complete(in, result, nil, false)
 			return
 		}
 		result.Status, result.Items = agent.NodeRunning, raw
-		r.pending.add(result)
+		run.pending.add(result)
 	}
-	r.state(in).waiting = true
-	l.results = make([]any, len(l.items))
-	r.iterate(l)
+	run.state(in).waiting = true
+	state.results = make([]any, len(state.items))
+	run.iterate(state)
 }
 
 // read reads the settings from a loop's data.
-func (l *loopState) read(c *Call, began bool) error {
+func (l *loopState) read(call *Call, began bool) error {
 	if !began {
-		items, ok := c.Data["items"].([]any)
+		items, ok := call.Data["items"].([]any)
 		if !ok {
 			return agent.Errorf(agent.CodeExecution, "items is not a list").With("field", "items")
 		}
 		l.items = items
 	}
-	most := int(c.Number("max_iterations", defaultIterations))
+	most := int(call.Number("max_iterations", defaultIterations))
 	if len(l.items) > most {
 		return agent.Errorf(
 			agent.CodeExecution,
@@ -90,71 +90,71 @@ func (l *loopState) read(c *Call, began bool) error {
 		).With("field", "items").With("max_iterations", most)
 	}
 	l.variable = "item"
-	if name := c.Text("item_variable"); name != "" {
+	if name := call.Text("item_variable"); name != "" {
 		l.variable = name
 	}
-	l.concurrency = min(max(int(c.Number("concurrency", 1)), 1), 100)
-	l.continueOnError = c.Bool("continue_on_error", false)
+	l.concurrency = min(max(int(call.Number("concurrency", 1)), 1), 100)
+	l.continueOnError = call.Bool("continue_on_error", false)
 	return nil
 }
 
 // iterate starts as many iterations as may run at the same time, and ends the
 // loop after the last.
-func (r *run) iterate(l *loopState) {
-	for l.next < len(l.items) && len(l.running) < l.concurrency {
-		s := r.newScope(l.in.scope, l, l.next, l.in.node)
-		s.vars = map[string]any{l.variable: l.items[l.next], "index": float64(l.next)}
-		l.next++
-		if s.open == 0 {
-			l.results[s.index] = map[string]any{}
-			l.done++
+func (run *run) iterate(state *loopState) {
+	for state.next < len(state.items) && len(state.running) < state.concurrency {
+		scope := run.newScope(state.in.scope, state, state.next, state.in.node)
+		scope.vars = map[string]any{state.variable: state.items[state.next], "index": float64(state.next)}
+		state.next++
+		if scope.open == 0 {
+			state.results[scope.index] = map[string]any{}
+			state.done++
 			continue
 		}
-		l.running[s] = true
-		loop := r.program.nodes[l.in.node].ID
-		for _, i := range r.program.graph.Out[l.in.node] {
-			e := r.program.graph.Edges[i]
-			if e.Handle == agent.HandleLoop && e.Target != l.in.node {
-				r.resolveEdge(s, e.Target, true, input{loop, l.items[s.index]})
+		state.running[scope] = true
+		loop := run.program.nodes[state.in.node].ID
+		for _, i := range run.program.graph.Out[state.in.node] {
+			e := run.program.graph.Edges[i]
+			if e.Handle == agent.HandleLoop && e.Target != state.in.node {
+				run.resolveEdge(scope, e.Target, true, input{loop, state.items[scope.index]})
 			}
 		}
 	}
-	if l.done == len(l.items) && len(l.running) == 0 {
-		r.endLoop(l)
+	if state.done == len(state.items) && len(state.running) == 0 {
+		run.endLoop(state)
 	}
 }
 
 // endIteration records the outcome of an iteration. err is the reason if it
 // failed.
-func (r *run) endIteration(s *scope, err *agent.ExecutionError) {
-	l := s.loop
-	delete(l.running, s)
-	l.done++
+func (run *run) endIteration(scope *scope, err *agent.ExecutionError) {
+	state := scope.loop
+	delete(state.running, scope)
+	state.done++
 	if err == nil {
-		l.results[s.index] = r.outputOf(s)
-		r.iterate(l)
+		state.results[scope.index] = run.outputOf(scope)
+		run.iterate(state)
 		return
 	}
-	if !l.continueOnError {
-		for other := range l.running {
-			r.abandon(other)
+	if !state.continueOnError {
+		for other := range state.running {
+			run.abandon(other)
 		}
-		result := l.result(r)
+		result := state.result(run)
 		result.Status, result.Error = agent.NodeFailed, err
-		r.complete(l.in, result, nil, false)
+		run.complete(state.in, result, nil, false)
 		return
 	}
-	l.errors = append(l.errors, map[string]any{
-		"index":   float64(s.index),
+	state.errors = append(state.errors, map[string]any{
+		"index":   float64(scope.index),
 		"code":    err.Code,
 		"message": err.Message,
 		"node_id": err.NodeID,
 	})
-	r.iterate(l)
+	run.iterate(state)
 }
 
-func (r *run) endLoop(l *loopState) {
-	result := l.result(r)
+func (run *run) endLoop(l *loopState) {
+	result := l.result(run)
 	output := map[string]any{
 		"results": l.results,
 		"count":   float64(len(l.items)),
@@ -162,10 +162,10 @@ func (r *run) endLoop(l *loopState) {
 	}
 	raw, err := encode(output)
 	if err != nil {
-		result.Status, result.Error = agent.NodeFailed, r.explain(err, result.NodeID)
+		result.Status, result.Error = agent.NodeFailed, run.explain(err, result.NodeID)
 	}
 	result.Output, result.Handle = raw, agent.HandleDone
-	r.complete(l.in, result, output, false)
+	run.complete(l.in, result, output, false)
 }
 
 func (l *loopState) result(r *run) agent.NodeResult {

@@ -54,8 +54,8 @@ func MessageKinds(g *gateways.Gateways) map[string]*Kind {
 
 // runAttachment reads a file of a message, in the form in which http-request sends
 // files.
-func runAttachment(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, error) {
-	id, index := c.Number("message_id", 0), c.Number("index", 0)
+func runAttachment(ctx context.Context, g *gateways.Gateways, call *Call) (Outcome, error) {
+	id, index := call.Number("message_id", 0), call.Number("index", 0)
 	if id < 1 || id != math.Trunc(id) {
 		return Outcome{}, agent.Invalid("message_id", "must be the id of a message")
 	}
@@ -65,7 +65,7 @@ func runAttachment(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome,
 			"must be a number from 0 to "+strconv.Itoa(agent.MaxMessageAttachments-1),
 		)
 	}
-	f, err := g.Attachment(ctx, c.DB, int64(id), int(index))
+	f, err := g.Attachment(ctx, call.DB, int64(id), int(index))
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -118,34 +118,34 @@ func runText(
 	ctx context.Context,
 	g *gateways.Gateways,
 	gateway agent.GatewayType,
-	n textNode,
-	c *Call,
+	node textNode,
+	call *Call,
 ) (Outcome, error) {
-	r := gateways.SendRequest{
+	request := gateways.SendRequest{
 		Type:      gateway,
-		GatewayID: c.Text("gateway_id"),
-		Key:       c.Key,
-		Origin:    c.messageOrigin(),
-		To:        template.Text(c.Data[n.to]),
-		Text:      template.Text(c.Data["message"]),
-		Thread:    template.Text(c.Data[n.thread]),
+		GatewayID: call.Text("gateway_id"),
+		Key:       call.Key,
+		Origin:    call.messageOrigin(),
+		To:        template.Text(call.Data[node.to]),
+		Text:      template.Text(call.Data["message"]),
+		Thread:    template.Text(call.Data[node.thread]),
 	}
-	if format := c.Text(n.format); format != "plain" {
-		r.Format = format
+	if format := call.Text(node.format); format != "plain" {
+		request.Format = format
 	}
 	var err error
-	if r.KeepReferences, err = c.keepsReferences(ctx, r.Text); err != nil {
+	if request.KeepReferences, err = call.keepsReferences(ctx, request.Text); err != nil {
 		return Outcome{}, err
 	}
-	sent, err := g.Send(ctx, c.DB, r)
-	if outcome, ok := notAnswered(err, map[string]any{n.id: "", n.channel: n.formatID(r.To)}); ok {
+	sent, err := g.Send(ctx, call.DB, request)
+	if outcome, ok := notAnswered(err, map[string]any{node.id: "", node.channel: node.formatID(request.To)}); ok {
 		return outcome, nil
 	}
 	if err != nil {
 		return Outcome{}, err
 	}
-	output := map[string]any{n.id: n.formatID(sent.ID), n.channel: n.formatID(sent.Channel)}
-	return Outcome{Output: output, Warnings: simulatedWarning(sent.ID, r.To, r.Text)}, nil
+	output := map[string]any{node.id: node.formatID(sent.ID), node.channel: node.formatID(sent.Channel)}
+	return Outcome{Output: output, Warnings: simulatedWarning(sent.ID, request.To, request.Text)}, nil
 }
 
 // messageOrigin returns what a message of the node is stored with.
@@ -190,31 +190,31 @@ func (n textNode) formatID(id string) any {
 // runEmail sends an email. Its idempotency key is the same for each attempt of
 // this run of the node, so that platforms that support keys send the email
 // once.
-func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, error) {
-	e := &gateways.Email{
-		To:             addresses(c.Data["to"]),
-		CC:             addresses(c.Data["cc"]),
-		BCC:            addresses(c.Data["bcc"]),
-		ReplyTo:        c.Text("reply_to"),
-		Subject:        c.Text("subject"),
-		IdempotencyKey: c.Key,
-		Origin:         c.messageOrigin(),
+func runEmail(ctx context.Context, g *gateways.Gateways, call *Call) (Outcome, error) {
+	email := &gateways.Email{
+		To:             addresses(call.Data["to"]),
+		CC:             addresses(call.Data["cc"]),
+		BCC:            addresses(call.Data["bcc"]),
+		ReplyTo:        call.Text("reply_to"),
+		Subject:        call.Text("subject"),
+		IdempotencyKey: call.Key,
+		Origin:         call.messageOrigin(),
 	}
-	if c.Bool("html", false) {
-		e.HTML = c.Text("body")
+	if call.Bool("html", false) {
+		email.HTML = call.Text("body")
 	} else {
-		e.Text = c.Text("body")
+		email.Text = call.Text("body")
 	}
 	var err error
-	if e.KeepReferences, err = c.keepsReferences(ctx, e.Subject, e.Text, e.HTML); err != nil {
+	if email.KeepReferences, err = call.keepsReferences(ctx, email.Subject, email.Text, email.HTML); err != nil {
 		return Outcome{}, err
 	}
 	id, accepted, err := g.SendExecutionEmail(
 		ctx,
-		c.DB,
-		c.Chain.Root,
-		c.Text("gateway_id"),
-		e,
+		call.DB,
+		call.Chain.Root,
+		call.Text("gateway_id"),
+		email,
 	)
 	if outcome, ok := notAnswered(err, map[string]any{"message_id": "", "accepted": []string{}}); ok {
 		return outcome, nil
@@ -223,14 +223,14 @@ func runEmail(ctx context.Context, g *gateways.Gateways, c *Call) (Outcome, erro
 		return Outcome{}, err
 	}
 	output := map[string]any{"message_id": id, "accepted": accepted}
-	return Outcome{Output: output, Warnings: simulatedWarning(id, strings.Join(accepted, ", "), e.Subject)}, nil
+	return Outcome{Output: output, Warnings: simulatedWarning(id, strings.Join(accepted, ", "), email.Subject)}, nil
 }
 
 // addresses reads a list of addresses, or a comma-separated string. A comma
 // inside a name does not separate; empty entries are dropped.
-func addresses(v any) []string {
+func addresses(value any) []string {
 	var found []string
-	switch v := v.(type) {
+	switch v := value.(type) {
 	case string:
 		found = mailbox.Split(v)
 	case []any:

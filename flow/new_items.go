@@ -12,15 +12,15 @@ import (
 
 // runNewItems returns the items of a list that this node has not seen before. The
 // items are committed as seen together with the node's result.
-func runNewItems(ctx context.Context, c *Call) (Outcome, error) {
-	items, ok := c.Data["items"].([]any)
+func runNewItems(ctx context.Context, call *Call) (Outcome, error) {
+	items, ok := call.Data["items"].([]any)
 	if !ok {
 		return Outcome{}, agent.Invalid("items", "must be a list")
 	}
 	if len(items) > store.MaxNewItems {
 		return Outcome{}, agent.Invalid("items", fmt.Sprintf("must have at most %d entries", store.MaxNewItems))
 	}
-	keys, err := itemKeys(items, c.Text("key"))
+	keys, err := itemKeys(items, call.Text("key"))
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -31,22 +31,22 @@ func runNewItems(ctx context.Context, c *Call) (Outcome, error) {
 		}
 		return map[string]any{"items": fresh, "count": len(fresh)}
 	}
-	q := store.SeenQuery{
-		WorkflowID:  c.Program.ID,
-		NodeID:      c.Node.ID,
-		ExecutionID: c.ExecutionID,
+	query := store.SeenQuery{
+		WorkflowID:  call.Program.ID,
+		NodeID:      call.Node.ID,
+		ExecutionID: call.ExecutionID,
 		Keys:        keys,
-		SkipFirst:   c.Text("first") == "none",
+		SkipFirst:   call.Text("first") == "none",
 	}
 	recorded := false
 	var record func([]int) (string, agent.NodeResult, error)
-	if c.Record != nil {
+	if call.Record != nil {
 		record = func(positions []int) (string, agent.NodeResult, error) {
 			recorded = true
-			return c.Record(output(positions))
+			return call.Record(output(positions))
 		}
 	}
-	positions, err := c.DB.NewItems(ctx, q, record)
+	positions, err := call.DB.NewItems(ctx, query, record)
 	if err != nil {
 		return Outcome{}, err
 	}

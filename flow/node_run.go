@@ -38,35 +38,35 @@ const maxOutput = 16 << 20
 
 // newNodeRun prepares the run of a node. It fills the templates, so that the
 // node's data does not change while it runs.
-func (r *run) newNodeRun(in instance) *nodeRun {
-	n := &r.program.nodes[in.node]
+func (run *run) newNodeRun(in instance) *nodeRun {
+	step := &run.program.nodes[in.node]
 	f := &nodeRun{
-		run:     r,
+		run:     run,
 		in:      in,
 		began:   time.Now(),
 		started: agent.Now(),
 		attempt: 1,
 	}
-	view := names{r, in.scope, r.inputOf(in)}
+	view := names{run, in.scope, run.inputOf(in)}
 	path := in.scope.path
 	if path == "" {
 		path = "0"
 	}
 	f.call = Call{
-		DB:          r.db,
-		ExecutionID: r.execution.ID,
-		Chain:       r.execution.Chain(),
-		Node:        n.Node,
+		DB:          run.db,
+		ExecutionID: run.execution.ID,
+		Chain:       run.execution.Chain(),
+		Node:        step.Node,
 		Path:        in.scope.path,
 		Input:       view.input,
-		Key:         r.execution.ID + ":" + n.ID + ":" + path,
-		Timeout:     n.timeout,
-		Program:     &r.program.workflow,
-		engine:      r.engine,
-		execution:   r.execution,
+		Key:         run.execution.ID + ":" + step.ID + ":" + path,
+		Timeout:     step.timeout,
+		Program:     &run.program.workflow,
+		engine:      run.engine,
+		execution:   run.execution,
 	}
-	f.fill(n, view, r.program.workflow.Settings.StrictTemplates)
-	if !n.pure && f.err == nil {
+	f.fill(step, view, run.program.workflow.Settings.StrictTemplates)
+	if !step.pure && f.err == nil {
 		f.call.Names = view.snapshot()
 		f.call.Record = f.record
 		f.call.BeforeEffect = f.beforeEffect
@@ -75,10 +75,10 @@ func (r *run) newNodeRun(in instance) *nodeRun {
 }
 
 // fill fills the templates in a node's data.
-func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
-	filled, warnings, err := n.data.Render(view, template.Options{
+func (f *nodeRun) fill(step *step, view template.Scope, strict bool) {
+	filled, warnings, err := step.data.Render(view, template.Options{
 		Strict:      strict,
-		NullMissing: n.kind.NullMissing,
+		NullMissing: step.kind.NullMissing,
 		Zone:        f.run.zone,
 	})
 	if err != nil {
@@ -87,25 +87,25 @@ func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 	}
 	f.warnings = warnings
 	f.call.Data, _ = filled.(map[string]any)
-	if n.coded {
-		f.call.Values, _ = f.call.Data[n.kind.Code].([]any)
+	if step.coded {
+		f.call.Values, _ = f.call.Data[step.kind.Code].([]any)
 	}
-	if len(n.raw) > 0 {
-		data := make(map[string]any, len(f.call.Data)+len(n.raw))
+	if len(step.raw) > 0 {
+		data := make(map[string]any, len(f.call.Data)+len(step.raw))
 		for key, v := range f.call.Data {
 			data[key] = v
 		}
-		for key, v := range n.raw {
+		for key, v := range step.raw {
 			data[key] = v
 		}
 		f.call.Data = data
 	}
-	if n.kind.Escape == nil {
+	if step.kind.Escape == nil {
 		return
 	}
 	f.call.Data = maps.Clone(f.call.Data) // it may be the graph's own map
-	for key, v := range n.Data {
-		escape := n.kind.Escape(f.call.Data, key)
+	for key, v := range step.Data {
+		escape := step.kind.Escape(f.call.Data, key)
 		if escape == nil {
 			continue
 		}
@@ -123,44 +123,44 @@ func (f *nodeRun) fill(n *step, view template.Scope, strict bool) {
 }
 
 // start runs a node in its own goroutine.
-func (r *run) start(in instance) {
-	f := r.newNodeRun(in)
-	ctx, cancel := context.WithCancel(r.callers.withCaller(
-		r.engine.withChain(r.ctx, r.execution.Chain()),
-		r.execution.WorkflowID,
+func (run *run) start(in instance) {
+	f := run.newNodeRun(in)
+	ctx, cancel := context.WithCancel(run.callers.withCaller(
+		run.engine.withChain(run.ctx, run.execution.Chain()),
+		run.execution.WorkflowID,
 	))
 	f.cancel = cancel
-	f.effect.Store(!r.program.nodes[in.node].repeatable)
-	r.active[f] = true
-	running := r.result(in, agent.NodeRunning)
-	r.mu.Lock()
-	if r.runningNodes == nil {
-		r.runningNodes = map[*nodeRun]agent.NodeResult{}
+	f.effect.Store(!run.program.nodes[in.node].repeatable)
+	run.active[f] = true
+	running := run.result(in, agent.NodeRunning)
+	run.mu.Lock()
+	if run.runningNodes == nil {
+		run.runningNodes = map[*nodeRun]agent.NodeResult{}
 	}
-	r.runningNodes[f] = running
-	r.mu.Unlock()
-	r.publish(Event{Type: EventNodeStarted, Node: &running})
-	r.engine.goroutines.Go(func() {
+	run.runningNodes[f] = running
+	run.mu.Unlock()
+	run.publish(Event{Type: EventNodeStarted, Node: &running})
+	run.engine.goroutines.Go(func() {
 		f.execute(ctx)
-		r.finished <- f
+		run.finished <- f
 	})
 }
 
 // execute attempts a node until it succeeds or no attempts are left.
 func (f *nodeRun) execute(ctx context.Context) {
-	n := &f.run.program.nodes[f.in.node]
+	step := &f.run.program.nodes[f.in.node]
 	if f.err != nil {
 		return
 	}
 	for {
 		f.attemptOnce(ctx)
 		if f.err == nil ||
-			f.attempt >= n.retry.attempts ||
+			f.attempt >= step.retry.attempts ||
 			ctx.Err() != nil ||
 			isPermanent(f.err) {
 			return
 		}
-		timer := time.NewTimer(n.retry.pause(f.attempt))
+		timer := time.NewTimer(step.retry.pause(f.attempt))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -173,20 +173,20 @@ func (f *nodeRun) execute(ctx context.Context) {
 
 // attemptOnce makes one attempt.
 func (f *nodeRun) attemptOnce(ctx context.Context) {
-	n := &f.run.program.nodes[f.in.node]
-	if !n.pure {
-		limited, cancel := context.WithTimeout(ctx, n.timeout)
+	step := &f.run.program.nodes[f.in.node]
+	if !step.pure {
+		limited, cancel := context.WithTimeout(ctx, step.timeout)
 		defer cancel()
 		ctx = limited
 	}
-	f.outcome, f.err = f.guarded(ctx, n)
+	f.outcome, f.err = f.guarded(ctx, step)
 	if f.err == nil && f.outcome.wait == nil && !f.outcome.Recorded {
 		f.raw, f.err = encode(f.outcome.Output)
 		f.raw = f.call.DB.HideLinksIn(f.raw)
 	}
 	if errors.Is(f.err, context.DeadlineExceeded) && ctx.Err() != nil {
-		f.err = agent.Errorf(CodeTimeout, "the node took longer than %s", n.timeout).
-			With("timeout_ms", n.timeout.Milliseconds()).
+		f.err = agent.Errorf(CodeTimeout, "the node took longer than %s", step.timeout).
+			With("timeout_ms", step.timeout.Milliseconds()).
 			Because(f.err)
 	}
 }
@@ -206,11 +206,11 @@ func (f *nodeRun) guarded(ctx context.Context, n *step) (o Outcome, err error) {
 
 // encode encodes an output as JSON. A value that is not an object becomes
 // {result}.
-func encode(v any) (json.RawMessage, error) {
+func encode(value any) (json.RawMessage, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := enc.Encode(value); err != nil {
 		return nil, agent.Errorf(agent.CodeExecution, "the output cannot be encoded as JSON").Because(err)
 	}
 	raw := bytes.TrimSpace(out.Bytes())
@@ -281,52 +281,52 @@ func (f *nodeRun) result() agent.NodeResult {
 }
 
 // join handles a node that finished in its own goroutine.
-func (r *run) join(f *nodeRun) {
-	delete(r.active, f)
+func (run *run) join(f *nodeRun) {
+	delete(run.active, f)
 	f.cancel()
-	r.mu.Lock()
-	delete(r.runningNodes, f)
-	r.mu.Unlock()
+	run.mu.Lock()
+	delete(run.runningNodes, f)
+	run.mu.Unlock()
 	if f.in.scope.ended() {
-		r.releaseChild(f.outcome.child)
+		run.releaseChild(f.outcome.child)
 		return
 	}
-	if r.ctx.Err() != nil && f.err != nil {
+	if run.ctx.Err() != nil && f.err != nil {
 		return // interrupted: it runs again
 	}
-	r.pending.urgent = r.pending.urgent || f.effect.Load()
-	r.record(f, f.result())
+	run.pending.urgent = run.pending.urgent || f.effect.Load()
+	run.record(f, f.result())
 }
 
 // record handles the outcome of a node.
-func (r *run) record(f *nodeRun, result agent.NodeResult) {
-	result.Warnings = append(f.warnings, f.outcome.Warnings...)
-	result.Logs, result.Handle = f.outcome.Logs, f.outcome.Handle
+func (run *run) record(nodeRun *nodeRun, result agent.NodeResult) {
+	result.Warnings = append(nodeRun.warnings, nodeRun.outcome.Warnings...)
+	result.Logs, result.Handle = nodeRun.outcome.Logs, nodeRun.outcome.Handle
 	switch {
-	case f.err != nil:
-		result.Status, result.Error = agent.NodeFailed, r.explain(f.err, result.NodeID)
-		r.complete(f.in, result, nil, false)
-	case f.outcome.wait != nil:
-		r.addWait(f)
+	case nodeRun.err != nil:
+		result.Status, result.Error = agent.NodeFailed, run.explain(nodeRun.err, result.NodeID)
+		run.complete(nodeRun.in, result, nil, false)
+	case nodeRun.outcome.wait != nil:
+		run.addWait(nodeRun)
 	default:
-		result.Output = f.raw
-		if c := f.outcome.child; c != nil {
-			r.children = append(r.children, c)
+		result.Output = nodeRun.raw
+		if c := nodeRun.outcome.child; c != nil {
+			run.children = append(run.children, c)
 		}
-		value, plain := f.outcome.Output.(map[string]any)
-		if !plain || !r.program.nodes[f.in.node].pure {
-			value, _ = decodeOr(f.raw).(map[string]any)
+		value, plain := nodeRun.outcome.Output.(map[string]any)
+		if !plain || !run.program.nodes[nodeRun.in.node].pure {
+			value, _ = decodeOr(nodeRun.raw).(map[string]any)
 		}
-		if f.outcome.Recorded {
-			r.publishFinished(result)
-			r.keepResult(result)
+		if nodeRun.outcome.Recorded {
+			run.publishFinished(result)
+			run.keepResult(result)
 		}
-		r.complete(f.in, result, value, f.outcome.Recorded)
+		run.complete(nodeRun.in, result, value, nodeRun.outcome.Recorded)
 	}
 }
 
 // explain converts any error to the error that an execution shows.
-func (r *run) explain(err error, node string) *agent.ExecutionError {
+func (run *run) explain(err error, node string) *agent.ExecutionError {
 	var known *agent.Error
 	if errors.As(err, &known) {
 		return &agent.ExecutionError{
@@ -336,10 +336,10 @@ func (r *run) explain(err error, node string) *agent.ExecutionError {
 			Details: known.Details,
 		}
 	}
-	r.engine.log.Error(
+	run.engine.log.Error(
 		"run node",
-		"agent", r.db.ID(),
-		"execution", r.execution.ID,
+		"agent", run.db.ID(),
+		"execution", run.execution.ID,
 		"node", node,
 		"error", err,
 	)

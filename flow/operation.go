@@ -47,12 +47,12 @@ func responsePath(data map[string]any) string {
 	return text
 }
 
-func (c *Call) operation(ctx context.Context, a *apis.APIs) (Outcome, error) {
+func (c *Call) operation(ctx context.Context, is *apis.APIs) (Outcome, error) {
 	path, err := template.ParsePath(c.Text("response_path"))
 	if err != nil {
 		return Outcome{}, agent.Invalid("response_path", err.Error())
 	}
-	api, o, err := c.DB.Operation(ctx, c.Text("api"), c.Text("operation"))
+	api, definition, err := c.DB.Operation(ctx, c.Text("api"), c.Text("operation"))
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -60,14 +60,14 @@ func (c *Call) operation(ctx context.Context, a *apis.APIs) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := chat.CheckObject(o.Parameters, arguments); err != nil {
+	if err := chat.CheckObject(definition.Parameters, arguments); err != nil {
 		return Outcome{}, err
 	}
 	credential, issue := agent.CredentialRef(c.Node.Data)
 	if issue != "" {
 		return Outcome{}, agent.Invalid("credential", issue)
 	}
-	req, err := a.Request(ctx, c.DB, &api, &o, apis.Call{
+	req, err := is.Request(ctx, c.DB, &api, &definition, apis.Call{
 		Arguments:  arguments,
 		Credential: credential,
 		Key:        c.Key,
@@ -120,18 +120,18 @@ func decoded(arguments map[string]any) (map[string]any, error) {
 
 // isDecoded reports whether a value consists only of types that decoding JSON with
 // json.Number yields.
-func isDecoded(v any) bool {
-	switch v := v.(type) {
+func isDecoded(value any) bool {
+	switch item := value.(type) {
 	case nil, bool, json.Number:
 		return true
 	case string:
-		return utf8.ValidString(v)
+		return utf8.ValidString(item)
 	case []any:
-		return !slices.ContainsFunc(v, func(entry any) bool {
+		return !slices.ContainsFunc(item, func(entry any) bool {
 			return !isDecoded(entry)
 		})
 	case map[string]any:
-		for name, entry := range v {
+		for name, entry := range item {
 			if !utf8.ValidString(name) || !isDecoded(entry) {
 				return false
 			}

@@ -37,40 +37,40 @@ func (h *pendingResults) full() bool {
 
 // untilCommit returns how long the pending results may still wait. There must
 // be at least one.
-func (r *run) untilCommit() time.Duration {
-	return r.engine.commitInterval - time.Since(r.pending.since)
+func (run *run) untilCommit() time.Duration {
+	return run.engine.commitInterval - time.Since(run.pending.since)
 }
 
 // commitDue commits if a commit is due. It returns false if that stopped the
 // run.
-func (r *run) commitDue() bool {
-	if !r.due() {
+func (run *run) commitDue() bool {
+	if !run.due() {
 		return true
 	}
-	if !r.commit(false) {
+	if !run.commit(false) {
 		return false
 	}
-	for _, committed := range r.commitWaiters {
+	for _, committed := range run.commitWaiters {
 		close(committed)
 	}
-	r.commitWaiters = nil
+	run.commitWaiters = nil
 	return true
 }
 
 // due reports whether the run must commit before it continues: a node with side
 // effects has finished or is about to start, the results have waited long
 // enough, or there is more to write than results.
-func (r *run) due() bool {
-	if r.pending.urgent ||
-		r.pending.full() ||
-		r.begin ||
-		len(r.commitWaiters)+len(r.waits)+len(r.waitEnds)+len(r.children) > 0 {
+func (run *run) due() bool {
+	if run.pending.urgent ||
+		run.pending.full() ||
+		run.begin ||
+		len(run.commitWaiters)+len(run.waits)+len(run.waitEnds)+len(run.children) > 0 {
 		return true
 	}
-	if len(r.pending.results) > 0 && r.untilCommit() <= 0 {
+	if len(run.pending.results) > 0 && run.untilCommit() <= 0 {
 		return true
 	}
-	return slices.ContainsFunc(r.effects, func(in instance) bool {
-		return !r.program.nodes[in.node].repeatable
+	return slices.ContainsFunc(run.effects, func(in instance) bool {
+		return !run.program.nodes[in.node].repeatable
 	})
 }

@@ -66,20 +66,20 @@ const (
 )
 
 // compile compiles a workflow. The error is a 400 that names the node.
-func (e *Engine) compile(w agent.Workflow) (*program, error) {
-	g, err := graph.Parse(w.Nodes, w.Edges, true)
+func (engine *Engine) compile(workflow agent.Workflow) (*program, error) {
+	g, err := graph.Parse(workflow.Nodes, workflow.Edges, true)
 	if err != nil {
 		return nil, err
 	}
 	p := &program{
-		workflow: w,
+		workflow: workflow,
 		graph:    g,
 		nodes:    make([]step, len(g.Nodes)),
 		indexes:  make([]int, len(g.Nodes)),
 		regions:  map[int]*region{-1: {}},
 	}
 	for i := range g.Nodes {
-		if err := e.prepare(p, i); err != nil {
+		if err := engine.prepare(p, i); err != nil {
 			return nil, err
 		}
 	}
@@ -105,40 +105,40 @@ func (e *Engine) compile(w agent.Workflow) (*program, error) {
 }
 
 // prepare compiles one node.
-func (e *Engine) prepare(p *program, i int) error {
-	n := &p.graph.Nodes[i]
-	kind, ok := e.kinds[n.Type]
+func (engine *Engine) prepare(program *program, index int) error {
+	node := &program.graph.Nodes[index]
+	kind, ok := engine.kinds[node.Type]
 	if !ok {
-		return graph.InvalidNode(p.graph, i, "type", unavailableIssue(n.Type)).With("type", n.Type)
+		return graph.InvalidNode(program.graph, index, "type", unavailableIssue(node.Type)).With("type", node.Type)
 	}
-	if err := checkNode(p.graph, i, kind); err != nil {
+	if err := checkNode(program.graph, index, kind); err != nil {
 		return err
 	}
 	s := step{
-		Node:    n,
+		Node:    node,
 		kind:    kind,
 		raw:     map[string]any{},
-		retry:   readRetry(n.Data["retry"]),
+		retry:   readRetry(node.Data["retry"]),
 		timeout: kind.timeout(),
-		pure:    kind.Pure && (kind.Effect == nil || !kind.Effect(n.Data)),
+		pure:    kind.Pure && (kind.Effect == nil || !kind.Effect(node.Data)),
 	}
-	s.disabled, _ = n.Data["disabled"].(bool)
-	s.once, _ = n.Data["at_most_once"].(bool)
+	s.disabled, _ = node.Data["disabled"].(bool)
+	s.once, _ = node.Data["at_most_once"].(bool)
 	s.repeatable = (s.pure || kind.Repeatable) && !s.once
-	s.onError, _ = n.Data["on_error"].(string)
-	if ms, ok := n.Data["timeout_ms"].(float64); ok {
+	s.onError, _ = node.Data["on_error"].(string)
+	if ms, ok := node.Data["timeout_ms"].(float64); ok {
 		s.timeout = time.Duration(ms) * time.Millisecond
 	}
 	if s.onError == "" {
 		s.onError = onErrorStop
-		if slices.ContainsFunc(p.graph.Out[i], func(edge int) bool {
-			return p.graph.Edges[edge].Handle == agent.HandleError
+		if slices.ContainsFunc(program.graph.Out[index], func(edge int) bool {
+			return program.graph.Edges[edge].Handle == agent.HandleError
 		}) {
 			s.onError = onErrorBranch
 		}
 	}
 	rendered := map[string]any{}
-	for key, v := range n.Data {
+	for key, v := range node.Data {
 		switch {
 		case commonKeys[key]:
 		case slices.Contains(kind.Raw, key):
@@ -147,7 +147,7 @@ func (e *Engine) prepare(p *program, i int) error {
 			rendered[key] = v
 		}
 	}
-	templates, err := kind.templates(n.Data)
+	templates, err := kind.templates(node.Data)
 	if err != nil {
 		return err
 	}
@@ -155,9 +155,9 @@ func (e *Engine) prepare(p *program, i int) error {
 		rendered[kind.Code] = templates
 	}
 	s.data, err = template.Compile(rendered)
-	p.nodes[i] = s
-	p.responds = p.responds || n.Type == "webhook-response" && !s.disabled
-	p.slow = p.slow || !s.disabled && (!s.pure || s.once || n.Type == agent.NodeLoop)
+	program.nodes[index] = s
+	program.responds = program.responds || node.Type == "webhook-response" && !s.disabled
+	program.slow = program.slow || !s.disabled && (!s.pure || s.once || node.Type == agent.NodeLoop)
 	return err
 }
 
@@ -180,27 +180,27 @@ func checkNode(g *graph.Graph, i int, kind *Kind) error {
 }
 
 // nodeErrors returns all errors in a node's templates and its kind's rules.
-func nodeErrors(g *graph.Graph, i int, kind *Kind) (found []error) {
-	n := &g.Nodes[i]
-	for _, key := range slices.Sorted(maps.Keys(n.Data)) {
+func nodeErrors(g *graph.Graph, index int, kind *Kind) (found []error) {
+	node := &g.Nodes[index]
+	for _, key := range slices.Sorted(maps.Keys(node.Data)) {
 		if key == agent.NodeImported || kind != nil && slices.Contains(kind.Raw, key) {
 			continue
 		}
-		if err := template.Check(n.Data[key]); err != nil {
-			found = append(found, templateError(g, i, key, err))
+		if err := template.Check(node.Data[key]); err != nil {
+			found = append(found, templateError(g, index, key, err))
 		}
 	}
 	if kind == nil {
 		return found
 	}
-	if _, err := kind.templates(n.Data); err != nil {
-		found = append(found, templateError(g, i, kind.Code, err))
+	if _, err := kind.templates(node.Data); err != nil {
+		found = append(found, templateError(g, index, kind.Code, err))
 	}
 	if len(found) > 0 || kind.Check == nil {
 		return found
 	}
-	if field, issue := kind.Check(n.Data); issue != "" {
-		found = append(found, graph.InvalidNode(g, i, field, issue))
+	if field, issue := kind.Check(node.Data); issue != "" {
+		found = append(found, graph.InvalidNode(g, index, field, issue))
 	}
 	return found
 }
@@ -219,7 +219,7 @@ func checkSaved(g *graph.Graph, i int, kind *Kind) error {
 
 // templateError returns the error about the templates in a key of a node's
 // data.
-func templateError(g *graph.Graph, i int, key string, err error) error {
+func templateError(g *graph.Graph, index int, key string, err error) error {
 	field := "data." + key
 	var syntax *template.SyntaxError
 	var known *agent.Error
@@ -230,14 +230,14 @@ func templateError(g *graph.Graph, i int, key string, err error) error {
 		}
 		return graph.InvalidNode(
 			g,
-			i,
+			index,
 			field,
 			fmt.Sprintf("has a template that cannot be read: %s at character %d", syntax.Issue, syntax.Position),
 		)
 	case errors.As(err, &known):
-		return graph.InvalidNode(g, i, field, known.Message)
+		return graph.InvalidNode(g, index, field, known.Message)
 	}
-	return graph.InvalidNode(g, i, field, "cannot be read")
+	return graph.InvalidNode(g, index, field, "cannot be read")
 }
 
 // templates returns the templates in the code of a node's data, each as a
@@ -268,9 +268,9 @@ func codeSpans(text string) ([]sqlsandbox.Span, error) {
 	return spans, err
 }
 
-func readRetry(v any) retry {
+func readRetry(value any) retry {
 	r := retry{attempts: 1, delay: time.Second, maxDelay: time.Minute}
-	given, ok := v.(map[string]any)
+	given, ok := value.(map[string]any)
 	if !ok {
 		return r
 	}
@@ -300,16 +300,16 @@ func (r retry) pause(attempt int) time.Duration {
 // Check reports whether a workflow may be saved: a draft may be incomplete, but
 // an active workflow must be complete and this version must be able to run all
 // its node types. The error is a 400 that names the node.
-func (e *Engine) Check(w agent.Workflow) error {
+func (engine *Engine) Check(w agent.Workflow) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
-	g, err := e.checkGraph(w)
+	g, err := engine.checkGraph(w)
 	if err != nil {
 		return err
 	}
 	for i, n := range g.Nodes {
-		if err := checkSaved(g, i, e.kinds[n.Type]); err != nil {
+		if err := checkSaved(g, i, engine.kinds[n.Type]); err != nil {
 			return err
 		}
 	}
@@ -317,20 +317,20 @@ func (e *Engine) Check(w agent.Workflow) error {
 }
 
 // checkGraph checks what a workflow needs to run, or as much of it as a draft has.
-func (e *Engine) checkGraph(w agent.Workflow) (*graph.Graph, error) {
-	if w.Status == agent.WorkflowActive {
-		p, err := e.compile(w)
+func (engine *Engine) checkGraph(workflow agent.Workflow) (*graph.Graph, error) {
+	if workflow.Status == agent.WorkflowActive {
+		p, err := engine.compile(workflow)
 		if err != nil {
 			return nil, err
 		}
 		return p.graph, nil
 	}
-	g, err := graph.Parse(w.Nodes, w.Edges, false)
+	g, err := graph.Parse(workflow.Nodes, workflow.Edges, false)
 	if err != nil {
 		return nil, err
 	}
 	for i, n := range g.Nodes {
-		if err := checkNode(g, i, e.kinds[n.Type]); err != nil {
+		if err := checkNode(g, i, engine.kinds[n.Type]); err != nil {
 			return nil, err
 		}
 	}

@@ -25,44 +25,44 @@ type programKey struct {
 const maxPrograms = 2000
 
 // programOf returns the compiled workflow of a text.
-func (e *Engine) programOf(db *store.DB, t store.WorkflowText) (*program, error) {
-	key := programKey{db, t.ID, t.Version}
-	e.programs.mu.Lock()
-	p := e.programs.entries[key]
-	e.programs.mu.Unlock()
+func (engine *Engine) programOf(db *store.DB, text store.WorkflowText) (*program, error) {
+	key := programKey{db, text.ID, text.Version}
+	engine.programs.mu.Lock()
+	p := engine.programs.entries[key]
+	engine.programs.mu.Unlock()
 	if p != nil &&
-		p.text.Name == t.Name &&
-		p.text.Nodes == t.Nodes &&
-		p.text.Edges == t.Edges &&
-		p.text.Settings == t.Settings {
+		p.text.Name == text.Name &&
+		p.text.Nodes == text.Nodes &&
+		p.text.Edges == text.Edges &&
+		p.text.Settings == text.Settings {
 		return p, nil
 	}
-	w, err := t.Workflow()
+	w, err := text.Workflow()
 	if err != nil {
 		return nil, err
 	}
-	if p, err = e.compile(w); err != nil {
+	if p, err = engine.compile(w); err != nil {
 		return nil, err
 	}
-	p.text = t
-	e.programs.keep(key, p)
+	p.text = text
+	engine.programs.keep(key, p)
 	return p, nil
 }
 
 // program returns a compiled workflow.
-func (e *Engine) program(db *store.DB, w agent.Workflow) (*program, error) {
+func (engine *Engine) program(db *store.DB, w agent.Workflow) (*program, error) {
 	key := programKey{db, w.ID, w.Version}
-	e.programs.mu.Lock()
-	p := e.programs.entries[key]
-	e.programs.mu.Unlock()
+	engine.programs.mu.Lock()
+	p := engine.programs.entries[key]
+	engine.programs.mu.Unlock()
 	if p != nil && sameGraph(&p.workflow, &w) {
 		return p, nil
 	}
-	p, err := e.compile(w)
+	p, err := engine.compile(w)
 	if err != nil {
 		return nil, err
 	}
-	e.programs.keep(key, p)
+	engine.programs.keep(key, p)
 	return p, nil
 }
 

@@ -11,8 +11,8 @@ import (
 
 // notify enqueues an agent whose executions may have work, or whose status may
 // have changed.
-func (e *Engine) notify(db *store.DB, p store.Pending) {
-	e.agents.Notify(db, p.Executions.Time, p.Changed)
+func (engine *Engine) notify(db *store.DB, p store.Pending) {
+	engine.agents.Notify(db, p.Executions.Time, p.Changed)
 }
 
 // maxDueWaits limits how many waits end in one transaction.
@@ -21,18 +21,18 @@ const maxDueWaits = 200
 // recoverAgent is one turn of an agent: it stops runs whose executions are no
 // longer in the file, resumes executions that are not running, and ends the
 // waits that are due.
-func (e *Engine) recoverAgent(ctx context.Context, db *store.DB) (work.Next, error) {
+func (engine *Engine) recoverAgent(ctx context.Context, db *store.DB) (work.Next, error) {
 	status := db.Agent().Status
 	switch {
 	case db.Gone():
-		e.forget(db)
+		engine.forget(db)
 		return work.Next{}, nil
 	case db.Problem() != nil || status == agent.StatusDisabled:
-		e.suspendAgent(db)
+		engine.suspendAgent(db)
 		return work.Next{}, nil
 	}
-	a, written := e.activate(db)
-	if err := e.cancelMissing(ctx, a, written); err != nil {
+	a, written := engine.activate(db)
+	if err := engine.cancelMissing(ctx, a, written); err != nil {
 		return work.Next{}, err
 	}
 	now := agent.Now()
@@ -40,20 +40,20 @@ func (e *Engine) recoverAgent(ctx context.Context, db *store.DB) (work.Next, err
 	if err != nil {
 		return work.Next{}, err
 	}
-	e.resumeAll(a, w)
+	engine.resumeAll(a, w)
 	ends := make([]store.WaitEnd, len(w.Due))
 	for i := range w.Due {
 		ends[i] = timeoutEnd(&w.Due[i], now)
 	}
-	return work.Next{At: w.Next.Time}, e.endWaits(ctx, db, ends)
+	return work.Next{At: w.Next.Time}, engine.endWaits(ctx, db, ends)
 }
 
 // activate returns the state of an agent that may run executions, and the ids
 // of its running executions that are in the file.
-func (e *Engine) activate(db *store.DB) (a *agentState, written []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	a = e.stateLocked(db)
+func (engine *Engine) activate(db *store.DB) (a *agentState, written []string) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	a = engine.stateLocked(db)
 	a.inactive = false
 	for id, r := range a.runs {
 		if r.written.Load() {
@@ -64,18 +64,18 @@ func (e *Engine) activate(db *store.DB) (a *agentState, written []string) {
 }
 
 // cancelMissing stops executions that were ended or deleted from outside.
-func (e *Engine) cancelMissing(ctx context.Context, a *agentState, ids []string) error {
+func (engine *Engine) cancelMissing(ctx context.Context, state *agentState, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	running, err := a.db.RunningExecutions(ctx, ids)
+	running, err := state.db.RunningExecutions(ctx, ids)
 	if err != nil {
 		return err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
 	for _, id := range ids {
-		if r := a.runs[id]; r != nil && !running[id] {
+		if r := state.runs[id]; r != nil && !running[id] {
 			r.cancel(errEnded)
 		}
 	}
@@ -83,42 +83,42 @@ func (e *Engine) cancelMissing(ctx context.Context, a *agentState, ids []string)
 }
 
 // resumeAll enqueues the executions that an agent must run.
-func (e *Engine) resumeAll(a *agentState, w store.ExecutionWork) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, id := range w.Running {
-		if a.runs[id] == nil {
-			e.executions.Enqueue(job{agent: a, id: id})
+func (engine *Engine) resumeAll(state *agentState, executionWork store.ExecutionWork) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	for _, id := range executionWork.Running {
+		if state.runs[id] == nil {
+			engine.executions.Enqueue(job{agent: state, id: id})
 		}
 	}
-	for id, n := range w.Queued {
-		slots := a.workflows[id]
+	for id, n := range executionWork.Queued {
+		slots := state.workflows[id]
 		if slots == nil {
-			slots = a.workflow(id, 1) // until one of them has been read
+			slots = state.workflow(id, 1) // until one of them has been read
 		}
 		slots.queued = max(slots.queued, n)
-		e.startQueuedLocked(slots)
+		engine.startQueuedLocked(slots)
 	}
-	closeOnce(a.recovered)
+	closeOnce(state.recovered)
 }
 
 // suspendAgent interrupts the executions of an agent that is not active. They
 // resume when it is.
-func (e *Engine) suspendAgent(db *store.DB) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if a := e.states[db]; a != nil {
+func (engine *Engine) suspendAgent(db *store.DB) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	if a := engine.states[db]; a != nil {
 		a.stopLocked(errInterrupted)
 	}
 }
 
 // forget ends all work for a deleted agent.
-func (e *Engine) forget(db *store.DB) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if a := e.states[db]; a != nil {
+func (engine *Engine) forget(db *store.DB) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	if a := engine.states[db]; a != nil {
 		a.stopLocked(errEnded)
-		delete(e.states, db)
+		delete(engine.states, db)
 	}
 }
 
@@ -137,13 +137,13 @@ func (a *agentState) stopLocked(why error) {
 }
 
 // endWaits ends waits and resumes their executions.
-func (e *Engine) endWaits(ctx context.Context, db *store.DB, ends []store.WaitEnd) error {
+func (engine *Engine) endWaits(ctx context.Context, db *store.DB, ends []store.WaitEnd) error {
 	if len(ends) == 0 {
 		return nil
 	}
 	ended, err := db.EndWaits(ctx, ends)
 	for _, end := range ended {
-		e.signal(db, end)
+		engine.signal(db, end)
 	}
 	return err
 }

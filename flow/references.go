@@ -24,32 +24,32 @@ var referenceKinds = []string{"tool", "source", "workflow", "gateway", "credenti
 // referencesOf returns the records that the enabled nodes name or need. What a template makes is only
 // known as the node runs.
 func referencesOf(g *graph.Graph) (found []nodeReference) {
-	for i, n := range g.Nodes {
-		t, known := graph.Lookup(n.Type)
-		if !known || n.Data["disabled"] == true {
+	for index, node := range g.Nodes {
+		t, known := graph.Lookup(node.Type)
+		if !known || node.Data["disabled"] == true {
 			continue
 		}
-		if platform := t.Platform(); platform != "" && !isSet(n.Data["gateway_id"]) {
+		if platform := t.Platform(); platform != "" && !isSet(node.Data["gateway_id"]) {
 			is := agent.Issue{
-				Field:  fmt.Sprintf("nodes[%d].data.gateway_id", i),
-				NodeID: n.ID,
+				Field:  fmt.Sprintf("nodes[%d].data.gateway_id", index),
+				NodeID: node.ID,
 				Issue:  "needs a channel: this agent has no " + platform.PlatformName() + " channel",
 			}
 			found = append(found, nodeReference{store.Reference{Kind: "platform", To: string(platform)}, is})
 		}
-		for _, f := range t.Data {
-			kind := f.Ref
-			if f.Name == "conversation_id" {
+		for _, field := range t.Data {
+			kind := field.Ref
+			if field.Name == "conversation_id" {
 				kind = "conversation"
 			} else if !slices.Contains(referenceKinds, kind) {
 				continue
 			}
-			for _, to := range namedRecords(n.Data[f.Name]) {
+			for _, to := range namedRecords(node.Data[field.Name]) {
 				issue := "names a " + kind + " that this agent does not have: " + agent.Clip(to, 60)
 				is := agent.Issue{
-					Field:  fmt.Sprintf("nodes[%d].data.%s", i, f.Name),
+					Field:  fmt.Sprintf("nodes[%d].data.%s", index, field.Name),
 					Issue:  issue,
-					NodeID: n.ID,
+					NodeID: node.ID,
 				}
 				found = append(found, nodeReference{store.Reference{Kind: kind, To: to}, is})
 			}
@@ -74,7 +74,7 @@ func namedRecords(value any) (names []string) {
 
 // MissingRecords returns an issue for each field of a readable graph that names a record
 // which the agent does not have.
-func (e *Engine) MissingRecords(ctx context.Context, db *store.DB, nodes []agent.RawNode, edges []agent.RawEdge) (
+func (engine *Engine) MissingRecords(ctx context.Context, db *store.DB, nodes []agent.RawNode, edges []agent.RawEdge) (
 	issues agent.Issues, err error) {
 	g, _ := graph.Read(nodes, edges, false)
 	if g == nil {
@@ -96,11 +96,11 @@ func (e *Engine) MissingRecords(ctx context.Context, db *store.DB, nodes []agent
 
 // CheckRecords refuses an active workflow with nodes that name records which the agent does
 // not have. A draft may be unfinished.
-func (e *Engine) CheckRecords(ctx context.Context, db *store.DB, w agent.Workflow) error {
+func (engine *Engine) CheckRecords(ctx context.Context, db *store.DB, w agent.Workflow) error {
 	if w.Status != agent.WorkflowActive {
 		return nil
 	}
-	issues, err := e.MissingRecords(ctx, db, w.Nodes, w.Edges)
+	issues, err := engine.MissingRecords(ctx, db, w.Nodes, w.Edges)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (e *Engine) CheckRecords(ctx context.Context, db *store.DB, w agent.Workflo
 
 // ValidateRecords returns the issues of MissingRecords: errors in an active workflow, else
 // warnings.
-func (e *Engine) ValidateRecords(
+func (engine *Engine) ValidateRecords(
 	ctx context.Context,
 	db *store.DB,
 	nodes []agent.RawNode,
@@ -120,7 +120,7 @@ func (e *Engine) ValidateRecords(
 	if status == agent.WorkflowActive {
 		severity = severityError
 	}
-	missing, err := e.MissingRecords(ctx, db, nodes, edges)
+	missing, err := engine.MissingRecords(ctx, db, nodes, edges)
 	issues := make([]Issue, len(missing))
 	for i, is := range missing {
 		issues[i] = Issue{is, severity}

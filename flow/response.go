@@ -97,14 +97,14 @@ func addElement(object map[string]any, name string, v any) {
 // separator is the comma, semicolon or tab, whichever is most frequent in that row.
 func readCSV(raw []byte) (any, error) {
 	first, _, _ := bytes.Cut(raw, []byte("\n"))
-	r := csv.NewReader(bytes.NewReader(raw))
-	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
+	reader := csv.NewReader(bytes.NewReader(raw))
+	reader.FieldsPerRecord, reader.LazyQuotes, reader.ReuseRecord = -1, true, true
 	for _, separator := range ";\t" {
-		if bytes.Count(first, []byte(string(separator))) > bytes.Count(first, []byte(string(r.Comma))) {
-			r.Comma = separator
+		if bytes.Count(first, []byte(string(separator))) > bytes.Count(first, []byte(string(reader.Comma))) {
+			reader.Comma = separator
 		}
 	}
-	header, err := r.Read()
+	header, err := reader.Read()
 	if err == io.EOF {
 		return []any{}, nil
 	}
@@ -114,7 +114,7 @@ func readCSV(raw []byte) (any, error) {
 	names := columnNames(header)
 	rows, remaining := []any{}, maxCells
 	for {
-		record, err := r.Read()
+		record, err := reader.Read()
 		if err == io.EOF {
 			return rows, nil
 		}

@@ -23,8 +23,8 @@ type Answer struct {
 
 // Resume ends a wait or decides an approval, and resumes the execution. It
 // returns CONFLICT if the node is not waiting.
-func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Answer) (agent.Execution, error) {
-	if _, err := e.ready(ctx, db); err != nil {
+func (engine *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Answer) (agent.Execution, error) {
+	if _, err := engine.ready(ctx, db); err != nil {
 		return agent.Execution{}, err
 	}
 	if answer.NodeID == "" {
@@ -34,13 +34,13 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 	if err != nil {
 		return agent.Execution{}, err
 	}
-	i := slices.IndexFunc(waits, func(w store.Wait) bool {
+	index := slices.IndexFunc(waits, func(w store.Wait) bool {
 		return w.NodeID == answer.NodeID && (answer.Path == "" || w.Path == answer.Path)
 	})
-	if i < 0 {
+	if index < 0 {
 		return agent.Execution{}, notWaitingError(answer.NodeID)
 	}
-	end, err := answer.end(&waits[i])
+	end, err := answer.end(&waits[index])
 	if err != nil {
 		return agent.Execution{}, err
 	}
@@ -51,8 +51,8 @@ func (e *Engine) Resume(ctx context.Context, db *store.DB, id string, answer Ans
 	if len(ended) == 0 {
 		return agent.Execution{}, notWaitingError(answer.NodeID)
 	}
-	e.signal(db, end)
-	e.cancelTakeover(ctx, db, &waits[i])
+	engine.signal(db, end)
+	engine.cancelTakeover(ctx, db, &waits[index])
 	if err := db.Audit(ctx, "execution resumed", map[string]any{
 		"execution_id": id,
 		"node_id":      answer.NodeID,
@@ -71,7 +71,7 @@ func notWaitingError(node string) error {
 }
 
 // end returns how the answer ends a wait.
-func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
+func (a Answer) end(wait *store.Wait) (store.WaitEnd, error) {
 	var data any
 	if raw := bytes.TrimSpace(a.Data); len(raw) > 0 {
 		if len(raw) > maxInput {
@@ -83,12 +83,12 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 		data = decodeOr(raw)
 	}
 	now := agent.Now()
-	switch w.Kind {
+	switch wait.Kind {
 	case store.WaitExecution:
 		return store.WaitEnd{}, agent.Errorf(
 			agent.CodeConflict,
 			"the node waits for another execution",
-		).With("execution_id", w.ChildID)
+		).With("execution_id", wait.ChildID)
 	case store.WaitApproval:
 		verdict, _ := data.(map[string]any)
 		decision, _ := verdict["decision"].(string)
@@ -96,19 +96,19 @@ func (a Answer) end(w *store.Wait) (store.WaitEnd, error) {
 			return store.WaitEnd{}, agent.Invalid("data.decision", "must be approved or rejected")
 		}
 		comment, _ := verdict["comment"].(string)
-		if w.CommentRequired && decision == "approved" && strings.TrimSpace(comment) == "" {
+		if wait.CommentRequired && decision == "approved" && strings.TrimSpace(comment) == "" {
 			return store.WaitEnd{}, agent.Invalid("data.comment", "must be a text: it is the answer")
 		}
-		return decisionEnd(w, decision, comment, a.By, now), nil
+		return decisionEnd(wait, decision, comment, a.By, now), nil
 	}
-	return resumed(w, "api", data, now), nil
+	return resumed(wait, "api", data, now), nil
 }
 
 // OnEvents starts the workflows whose triggers match events of an agent, and
 // ends waits for those events. It may be called again with the same events:
 // nothing starts twice. It returns how many events it handled, and an error if
 // that is not all of them.
-func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
+func (engine *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Event) (done int, err error) {
 	if len(events) == 0 {
 		return 0, nil
 	}
@@ -131,11 +131,11 @@ func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Even
 	if len(subscribers.Listeners) == 0 && len(subscribers.Waits) == 0 {
 		return len(events), nil
 	}
-	if _, err := e.ready(ctx, db); err != nil {
+	if _, err := engine.ready(ctx, db); err != nil {
 		return 0, err
 	}
 	for i, ev := range events {
-		if err := e.onEvent(ctx, db, ev, subscribers); err != nil {
+		if err := engine.onEvent(ctx, db, ev, subscribers); err != nil {
 			return i, err
 		}
 	}
@@ -144,7 +144,7 @@ func (e *Engine) OnEvents(ctx context.Context, db *store.DB, events []agent.Even
 
 // onEvent handles one event. subscribers may include subscribers to other
 // events.
-func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subscribers store.Subscribers) error {
+func (engine *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subscribers store.Subscribers) error {
 	data := object(decodeOr(ev.Data))
 	var ends []store.WaitEnd
 	for i := range subscribers.Waits {
@@ -162,7 +162,7 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subs
 		}
 		ends = append(ends, resumed(w, "event", data, agent.Now()))
 	}
-	if err := e.endWaits(ctx, db, ends); err != nil {
+	if err := engine.endWaits(ctx, db, ends); err != nil {
 		return err
 	}
 	var listeners []store.Listener
@@ -177,7 +177,7 @@ func (e *Engine) onEvent(ctx context.Context, db *store.DB, ev agent.Event, subs
 		ev.Depth > agent.MaxEventDepth {
 		return nil
 	}
-	return e.startListeners(ctx, db, ev, data, listeners)
+	return engine.startListeners(ctx, db, ev, data, listeners)
 }
 
 func executionOf(data map[string]any) string {
@@ -193,7 +193,7 @@ func answeredByChat(data map[string]any) bool {
 
 // startListeners starts each workflow once, at the first of its triggers whose
 // filter the event passes.
-func (e *Engine) startListeners(
+func (engine *Engine) startListeners(
 	ctx context.Context,
 	db *store.DB,
 	ev agent.Event,
@@ -217,7 +217,7 @@ func (e *Engine) startListeners(
 		if started[listener.WorkflowID] {
 			continue
 		}
-		q := Request{
+		request := Request{
 			WorkflowID:     listener.WorkflowID,
 			Input:          input,
 			Trigger:        ev.Type,
@@ -227,14 +227,14 @@ func (e *Engine) startListeners(
 			filtered:       true,
 			chain:          ev.Chain(),
 		}
-		s, err := e.execute(ctx, db, q)
+		s, err := engine.execute(ctx, db, request)
 		switch code := agent.ErrorCode(err); {
 		case err == nil:
 			started[listener.WorkflowID] = s.Execution.ID != ""
 		case code == agent.CodeBudget: // already recorded and logged
 			started[listener.WorkflowID] = true
 		case code == agent.CodeValidation || code == agent.CodeConflict || code == agent.CodeNotFound:
-			if e.stopped() {
+			if engine.stopped() {
 				return err
 			}
 			err = db.Log(
@@ -260,22 +260,22 @@ func (e *Engine) startListeners(
 	return nil
 }
 
-func (e *Engine) stopped() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.stopping
+func (engine *Engine) stopped() bool {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	return engine.stopping
 }
 
 // passesFilter reports whether a payload passes a trigger's filter.
 func (p *program) passesFilter(trigger int, db *store.DB, payload map[string]any) bool {
-	n := &p.nodes[trigger]
-	if n.disabled {
+	step := &p.nodes[trigger]
+	if step.disabled {
 		return false
 	}
-	if id, _ := n.Data["gateway_id"].(string); id != "" && !fromGateway(payload, id) {
+	if id, _ := step.Data["gateway_id"].(string); id != "" && !fromGateway(payload, id) {
 		return false
 	}
-	if table, _ := n.Data["table"].(string); table != "" && payload["table"] != table {
+	if table, _ := step.Data["table"].(string); table != "" && payload["table"] != table {
 		return false
 	}
 	r := &run{
@@ -284,7 +284,7 @@ func (p *program) passesFilter(trigger int, db *store.DB, payload map[string]any
 		payload:   payload,
 		execution: &agent.Execution{WorkflowID: p.workflow.ID, Version: p.workflow.Version},
 	}
-	ok, err := evaluate(n, names{run: r}, "filter", "")
+	ok, err := evaluate(step, names{run: r}, "filter", "")
 	return err == nil && ok
 }
 

@@ -10,8 +10,8 @@ import (
 // Retry starts a new execution that repeats one which has ended, using the
 // current version of the workflow. It reuses the results before the node from,
 // or before the first failed node if from is empty, and continues there.
-func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agent.Execution, error) {
-	a, err := e.ready(ctx, db)
+func (engine *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agent.Execution, error) {
+	state, err := engine.ready(ctx, db)
 	if err != nil {
 		return agent.Execution{}, err
 	}
@@ -25,59 +25,59 @@ func (e *Engine) Retry(ctx context.Context, db *store.DB, id, from string) (agen
 	if !old.Status.Ended() {
 		return old, agent.Errorf(agent.CodeConflict, "the execution has not ended yet").With("status", old.Status)
 	}
-	q := Request{
+	request := Request{
 		WorkflowID: old.WorkflowID,
 		Input:      old.Input,
 		Trigger:    "retry",
 		chain:      store.ChainOf(ctx),
 	}
-	x, p, _, err := e.prepareExecution(ctx, db, q)
+	execution, program, _, err := engine.prepareExecution(ctx, db, request)
 	if err != nil {
 		return agent.Execution{}, err
 	}
-	kept, err := reusableResults(p, &old, results, from)
+	kept, err := reusableResults(program, &old, results, from)
 	if err != nil {
 		return agent.Execution{}, err
 	}
-	if why := e.charge(x); why != nil {
-		return agent.Execution{}, e.refuse(ctx, db, x, p, "", why)
+	if why := engine.charge(execution); why != nil {
+		return agent.Execution{}, engine.refuse(ctx, db, execution, program, "", why)
 	}
-	x.RetriedFrom = old.ID
-	if start, ok := p.graph.Find(old.TriggerNode); ok && p.nodes[start].Type == agent.NodeTrigger {
-		x.TriggerNode = old.TriggerNode
+	execution.RetriedFrom = old.ID
+	if start, ok := program.graph.Find(old.TriggerNode); ok && program.nodes[start].Type == agent.NodeTrigger {
+		execution.TriggerNode = old.TriggerNode
 	}
-	return e.startRetry(ctx, a, x, p, kept)
+	return engine.startRetry(ctx, state, execution, program, kept)
 }
 
 // startRetry starts an execution with reused results, or queues it.
-func (e *Engine) startRetry(
+func (engine *Engine) startRetry(
 	ctx context.Context,
-	a *agentState,
-	x *agent.Execution,
-	p *program,
+	state *agentState,
+	execution *agent.Execution,
+	program *program,
 	kept []agent.NodeResult,
 ) (agent.Execution, error) {
-	s, err := e.admit(ctx, a, x, p, limitBySettings)
+	slot, err := engine.admit(ctx, state, execution, program, limitBySettings)
 	if err != nil {
 		return agent.Execution{}, err
 	}
-	answer := *x
-	if err := a.db.RetryExecution(
+	answer := *execution
+	if err := state.db.RetryExecution(
 		ctx,
-		store.StartedExecution{Execution: x, Name: p.workflow.Name},
+		store.StartedExecution{Execution: execution, Name: program.workflow.Name},
 		kept,
 	); err != nil {
-		e.release(s)
+		engine.release(slot)
 		return agent.Execution{}, err
 	}
-	if s == nil {
-		e.queued(a, p)
+	if slot == nil {
+		engine.queued(state, program)
 		return answer, nil
 	}
-	r := e.newRun(a, x.ID)
-	r.slot = s
-	e.addRun(r)
-	e.goroutines.Go(func() {
+	r := engine.newRun(state, execution.ID)
+	r.slot = slot
+	engine.addRun(r)
+	engine.goroutines.Go(func() {
 		if r.load() {
 			r.drive()
 		}
@@ -88,7 +88,7 @@ func (e *Engine) startRetry(
 // reusableResults returns the results that a repeated execution reuses: those
 // that do not depend on a node that runs again.
 func reusableResults(
-	p *program,
+	program *program,
 	old *agent.Execution,
 	results []agent.NodeResult,
 	from string,
@@ -96,7 +96,7 @@ func reusableResults(
 	again := map[instanceKey]bool{} // nodes that run again; with every path if from is set
 	switch {
 	case from != "":
-		if _, ok := p.graph.Find(from); !ok {
+		if _, ok := program.graph.Find(from); !ok {
 			return nil, agent.Invalid(
 				"from_node",
 				"is not a node of the current version of the workflow",
@@ -111,7 +111,7 @@ func reusableResults(
 			from == "" &&
 				r.Status == agent.NodeFailed &&
 				old.Error != nil &&
-				causedFailure(p, r, old.Error.NodeID),
+				causedFailure(program, r, old.Error.NodeID),
 			r.Status == agent.NodeCancelled, r.Status == agent.NodeRunning && r.Items == nil,
 			r.Status == agent.NodeWaiting:
 			again[instanceKey{r.NodeID, r.FullPath()}] = true
@@ -119,16 +119,16 @@ func reusableResults(
 	}
 	invalidated := map[instanceKey]bool{}
 	for at := range again {
-		p.invalidate(at.node, at.path, invalidated)
+		program.invalidate(at.node, at.path, invalidated)
 	}
 	if from != "" {
-		p.invalidate(from, "", invalidated)
+		program.invalidate(from, "", invalidated)
 	}
 	var kept []agent.NodeResult
 	for _, r := range results {
 		at := instanceKey{r.NodeID, r.FullPath()}
-		i, known := p.graph.Find(r.NodeID)
-		if !known || p.nodes[i].Type != r.Type {
+		i, known := program.graph.Find(r.NodeID)
+		if !known || program.nodes[i].Type != r.Type {
 			continue
 		}
 		if invalidated[at] || invalidated[instanceKey{r.NodeID, "*"}] {

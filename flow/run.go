@@ -84,11 +84,11 @@ type run struct {
 // maxKeptResults is how many node results a run keeps for its caller.
 const maxKeptResults = 200
 
-func (e *Engine) newRun(a *agentState, id string) *run {
+func (engine *Engine) newRun(state *agentState, id string) *run {
 	r := &run{
-		engine:         e,
-		db:             a.db,
-		agent:          a,
+		engine:         engine,
+		db:             state.db,
+		agent:          state,
 		id:             id,
 		waiting:        map[instanceKey]instance{},
 		active:         map[*nodeRun]bool{},
@@ -100,156 +100,156 @@ func (e *Engine) newRun(a *agentState, id string) *run {
 		done:           make(chan struct{}),
 	}
 	r.written.Store(true)
-	r.ctx, r.cancel = context.WithCancelCause(e.work)
+	r.ctx, r.cancel = context.WithCancelCause(engine.work)
 	return r
 }
 
 // drive runs the execution until it ends, is suspended or is interrupted.
-func (r *run) drive() {
-	defer r.cancel(nil)
+func (run *run) drive() {
+	defer run.cancel(nil)
 	defer func() {
 		if p := recover(); p != nil {
-			r.failAfterPanic(p)
+			run.failAfterPanic(p)
 		}
 	}()
-	r.initialize()
+	run.initialize()
 	for {
-		r.resolveReady()
+		run.resolveReady()
 		switch {
-		case r.removed:
+		case run.removed:
 			return
-		case r.ctx.Err() != nil:
-			r.interrupt()
+		case run.ctx.Err() != nil:
+			run.interrupt()
 			return
-		case r.failure != nil || r.top.open == 0:
-			r.endExecution()
+		case run.failure != nil || run.top.open == 0:
+			run.endExecution()
 			return
-		case r.idle():
-			if r.suspend() {
+		case run.idle():
+			if run.suspend() {
 				return
 			}
 			continue
 		}
-		if !r.commitDue() {
+		if !run.commitDue() {
 			return
 		}
-		r.startNodes()
-		if !r.removed && len(r.ready) == 0 && len(r.active) > 0 {
-			r.await()
+		run.startNodes()
+		if !run.removed && len(run.ready) == 0 && len(run.active) > 0 {
+			run.await()
 		}
 	}
 }
 
 // failAfterPanic ends an execution that made this program panic, so that it
 // does not panic again at every start.
-func (r *run) failAfterPanic(p any) {
-	r.engine.log.Error(
+func (run *run) failAfterPanic(value any) {
+	run.engine.log.Error(
 		"panic while running an execution",
-		"agent", r.db.ID(),
-		"execution", r.id,
-		"error", p,
+		"agent", run.db.ID(),
+		"execution", run.id,
+		"error", value,
 		"stack", string(debug.Stack()),
 	)
-	if r.removed {
+	if run.removed {
 		return
 	}
 	defer func() {
-		if again := recover(); again != nil && !r.removed {
-			r.engine.released(r, fmt.Errorf("end an execution after a panic: %v", again))
+		if again := recover(); again != nil && !run.removed {
+			run.engine.released(run, fmt.Errorf("end an execution after a panic: %v", again))
 		}
 	}()
-	r.failure = &agent.ExecutionError{
+	run.failure = &agent.ExecutionError{
 		Code:    string(agent.CodeInternal),
 		Message: "the execution failed with an internal error; see the server's log",
 	}
-	r.endExecution()
+	run.endExecution()
 }
 
 // initialize makes the trigger, and every other node without incoming edges, ready.
-func (r *run) initialize() {
-	r.top = r.newScope(nil, nil, 0, -1)
-	start, _ := r.program.graph.Find(r.execution.TriggerNode)
-	alone := r.program.isolated
+func (run *run) initialize() {
+	run.top = run.newScope(nil, nil, 0, -1)
+	start, _ := run.program.graph.Find(run.execution.TriggerNode)
+	alone := run.program.isolated
 	if alone != nil {
 		for id, output := range alone.outputs {
-			r.top.output[id] = output
+			run.top.output[id] = output
 		}
 	}
-	for i, node := range r.top.region.nodes {
+	for i, node := range run.top.region.nodes {
 		if alone != nil && node != start {
-			r.top.open--
+			run.top.open--
 			continue
 		}
-		if r.top.states[i].unresolved == 0 {
+		if run.top.states[i].unresolved == 0 {
 			if node == start {
-				r.top.states[i].reached = true
-				r.top.states[i].sources = []input{{value: r.payload}}
+				run.top.states[i].reached = true
+				run.top.states[i].sources = []input{{value: run.payload}}
 				if alone != nil {
-					r.top.states[i].sources = []input{{value: alone.input}}
+					run.top.states[i].sources = []input{{value: alone.input}}
 				}
 			}
-			r.ready = append(r.ready, instance{r.top, node})
+			run.ready = append(run.ready, instance{run.top, node})
 		}
 	}
 }
 
 // resolveReady resolves ready nodes until only side effects, waits and running
 // nodes are left.
-func (r *run) resolveReady() {
-	for len(r.ready) > 0 && r.failure == nil && r.ctx.Err() == nil {
-		in := r.ready[0]
-		r.ready = r.ready[1:]
+func (run *run) resolveReady() {
+	for len(run.ready) > 0 && run.failure == nil && run.ctx.Err() == nil {
+		in := run.ready[0]
+		run.ready = run.ready[1:]
 		if !in.scope.ended() {
-			r.resolve(in)
+			run.resolve(in)
 		}
-		if r.pending.full() && !r.commit(false) {
+		if run.pending.full() && !run.commit(false) {
 			return
 		}
 	}
 }
 
 // idle reports whether only waits are left.
-func (r *run) idle() bool {
-	return len(r.ready) == 0 && len(r.effects) == 0 && len(r.active) == 0
+func (run *run) idle() bool {
+	return len(run.ready) == 0 && len(run.effects) == 0 && len(run.active) == 0
 }
 
 // resolve runs or schedules a node whose incoming edges are all resolved.
-func (r *run) resolve(in instance) {
-	n := &r.program.nodes[in.node]
-	at := r.keyOf(in)
-	if past, ok := r.journaled[at]; ok && past.Finished() {
-		r.replay(in, past)
+func (run *run) resolve(in instance) {
+	step := &run.program.nodes[in.node]
+	at := run.keyOf(in)
+	if past, ok := run.journaled[at]; ok && past.Finished() {
+		run.replay(in, past)
 		return
 	}
-	if !r.state(in).reached {
-		r.skip(in)
+	if !run.state(in).reached {
+		run.skip(in)
 		return
 	}
-	if w, ok := r.storedWaits[at]; ok {
-		delete(r.storedWaits, at)
-		r.state(in).waiting = true
-		r.waiting[instanceKey{w.NodeID, w.Path}] = in
+	if w, ok := run.storedWaits[at]; ok {
+		delete(run.storedWaits, at)
+		run.state(in).waiting = true
+		run.waiting[instanceKey{w.NodeID, w.Path}] = in
 		return
 	}
-	pin, pinned := r.program.pins[n.ID]
+	pin, pinned := run.program.pins[step.ID]
 	switch {
-	case pinned && !n.disabled:
-		r.usePin(in, pin)
-	case n.disabled:
-		result := r.result(in, agent.NodeSkipped)
-		r.complete(in, result, r.inputOf(in), false)
-	case n.Type == agent.NodeLoop:
-		r.startLoop(in)
-	case n.pure && !n.once:
-		r.compute(in)
+	case pinned && !step.disabled:
+		run.usePin(in, pin)
+	case step.disabled:
+		result := run.result(in, agent.NodeSkipped)
+		run.complete(in, result, run.inputOf(in), false)
+	case step.Type == agent.NodeLoop:
+		run.startLoop(in)
+	case step.pure && !step.once:
+		run.compute(in)
 	default:
-		r.effects = append(r.effects, in)
+		run.effects = append(run.effects, in)
 	}
 }
 
 // result returns a new result for a node.
-func (r *run) result(in instance, status agent.NodeStatus) agent.NodeResult {
-	n := &r.program.nodes[in.node]
+func (run *run) result(in instance, status agent.NodeStatus) agent.NodeResult {
+	n := &run.program.nodes[in.node]
 	result := agent.NodeResult{
 		NodeID:    n.ID,
 		Type:      n.Type,
@@ -262,15 +262,15 @@ func (r *run) result(in instance, status agent.NodeStatus) agent.NodeResult {
 }
 
 // compute runs a pure node in this goroutine.
-func (r *run) compute(in instance) {
-	result := r.result(in, agent.NodeSuccess)
+func (run *run) compute(in instance) {
+	result := run.result(in, agent.NodeSuccess)
 	began := time.Now()
-	f := r.newNodeRun(in)
+	f := run.newNodeRun(in)
 	if f.err == nil {
-		f.attemptOnce(r.ctx)
+		f.attemptOnce(run.ctx)
 	}
 	result.DurationMS = elapsedMilliseconds(began)
-	r.record(f, result)
+	run.record(f, result)
 }
 
 func elapsedMilliseconds(began time.Time) float64 {
@@ -279,92 +279,92 @@ func elapsedMilliseconds(began time.Time) float64 {
 
 // startNodes starts nodes with side effects, up to the limit of nodes that run
 // at the same time.
-func (r *run) startNodes() {
-	for len(r.effects) > 0 && len(r.active) < parallel {
-		in := r.effects[0]
-		r.effects = r.effects[1:]
+func (run *run) startNodes() {
+	for len(run.effects) > 0 && len(run.active) < parallel {
+		in := run.effects[0]
+		run.effects = run.effects[1:]
 		if in.scope.ended() {
 			continue
 		}
-		n := &r.program.nodes[in.node]
+		n := &run.program.nodes[in.node]
 		if n.once {
-			if past, ok := r.journaled[r.keyOf(in)]; ok && past.Status == agent.NodeRunning {
-				r.failInterrupted(in)
+			if past, ok := run.journaled[run.keyOf(in)]; ok && past.Status == agent.NodeRunning {
+				run.failInterrupted(in)
 				continue
 			}
-			r.pending.add(r.result(in, agent.NodeRunning))
-			if !r.commit(false) {
+			run.pending.add(run.result(in, agent.NodeRunning))
+			if !run.commit(false) {
 				return
 			}
 		}
-		r.start(in)
+		run.start(in)
 	}
 }
 
 // failInterrupted fails a node that was interrupted and may run at most once.
-func (r *run) failInterrupted(in instance) {
-	result := r.result(in, agent.NodeFailed)
+func (run *run) failInterrupted(in instance) {
+	result := run.result(in, agent.NodeFailed)
 	result.Error = &agent.ExecutionError{
 		Code:    "INTERRUPTED",
 		NodeID:  result.NodeID,
 		Message: "the server stopped while the node was running, and the node may run at most once",
 	}
-	r.complete(in, result, nil, false)
+	run.complete(in, result, nil, false)
 }
 
 // await waits until a node finishes, a wait ends, pending results must be
 // committed, or the run is cancelled.
-func (r *run) await() {
+func (run *run) await() {
 	var late <-chan time.Time
-	if len(r.pending.results) > 0 {
-		timer := time.NewTimer(r.untilCommit())
+	if len(run.pending.results) > 0 {
+		timer := time.NewTimer(run.untilCommit())
 		defer timer.Stop()
 		late = timer.C
 	}
 	select {
-	case f := <-r.finished:
-		r.join(f)
-	case committed := <-r.commitRequests:
-		r.commitWaiters = append(r.commitWaiters, committed)
+	case f := <-run.finished:
+		run.join(f)
+	case committed := <-run.commitRequests:
+		run.commitWaiters = append(run.commitWaiters, committed)
 	case <-late:
-	case <-r.wakeup:
-		r.receive()
-	case <-r.ctx.Done():
+	case <-run.wakeup:
+		run.receive()
+	case <-run.ctx.Done():
 	}
 }
 
 // receive handles the waits that have ended.
-func (r *run) receive() {
-	r.mu.Lock()
-	ends := r.inbox
-	r.inbox = nil
-	r.mu.Unlock()
+func (run *run) receive() {
+	run.mu.Lock()
+	ends := run.inbox
+	run.inbox = nil
+	run.mu.Unlock()
 	for _, end := range ends {
 		at := instanceKey{end.Result.NodeID, end.Result.FullPath()}
-		in, ok := r.waiting[at]
+		in, ok := run.waiting[at]
 		if !ok {
 			continue
 		}
-		delete(r.waiting, at)
+		delete(run.waiting, at)
 		if !in.scope.ended() {
-			r.publishFinished(end.Result)
-			r.keepResult(end.Result)
-			r.complete(in, end.Result, decodeOr(end.Result.Output), true)
+			run.publishFinished(end.Result)
+			run.keepResult(end.Result)
+			run.complete(in, end.Result, decodeOr(end.Result.Output), true)
 		}
 	}
 }
 
 // replay applies a node's result from the journal.
-func (r *run) replay(in instance, past agent.NodeResult) {
-	r.keepResult(past)
+func (run *run) replay(in instance, past agent.NodeResult) {
+	run.keepResult(past)
 	switch {
-	case past.Status == agent.NodeSkipped && r.state(in).reached: // disabled
-		r.complete(in, past, r.inputOf(in), true)
+	case past.Status == agent.NodeSkipped && run.state(in).reached: // disabled
+		run.complete(in, past, run.inputOf(in), true)
 	case past.Status == agent.NodeSkipped:
-		r.skip(in)
+		run.skip(in)
 	case past.Status == agent.NodeCancelled: // its scope was abandoned: the failure is replayed too
-		r.state(in).waiting = true
+		run.state(in).waiting = true
 	default:
-		r.complete(in, past, decodeOr(past.Output), true)
+		run.complete(in, past, decodeOr(past.Output), true)
 	}
 }

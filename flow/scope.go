@@ -50,19 +50,19 @@ type instance struct {
 	node  int
 }
 
-func (r *run) state(in instance) *state {
-	return &in.scope.states[r.program.indexes[in.node]]
+func (run *run) state(in instance) *state {
+	return &in.scope.states[run.program.indexes[in.node]]
 }
 
 // instanceKey identifies an instance in the journal.
 type instanceKey struct{ node, path string }
 
-func (r *run) keyOf(in instance) instanceKey {
-	return instanceKey{r.program.nodes[in.node].ID, in.scope.path}
+func (run *run) keyOf(in instance) instanceKey {
+	return instanceKey{run.program.nodes[in.node].ID, in.scope.path}
 }
 
-func (r *run) newScope(parent *scope, loop *loopState, index, home int) *scope {
-	region := r.program.regions[home]
+func (run *run) newScope(parent *scope, loop *loopState, index, home int) *scope {
+	region := run.program.regions[home]
 	s := &scope{
 		parent: parent,
 		loop:   loop,
@@ -106,8 +106,8 @@ func (s *scope) inside(other *scope) bool {
 
 // inputOf returns what flows into a node: the value of the one edge that was
 // taken, or the value of each such edge by the id of its source.
-func (r *run) inputOf(in instance) any {
-	sources := r.state(in).sources
+func (run *run) inputOf(in instance) any {
+	sources := run.state(in).sources
 	if len(sources) == 1 {
 		return sources[0].value
 	}
@@ -139,7 +139,7 @@ func (n names) Lookup(name string) (any, bool) {
 	if v, ok := n.run.payload[name]; ok {
 		return v, true
 	}
-	e := n.run.execution
+	execution := n.run.execution
 	switch name {
 	case "input":
 		return n.input, true
@@ -147,17 +147,17 @@ func (n names) Lookup(name string) (any, bool) {
 		return n.run.payload, true
 	case "execution":
 		return map[string]any{
-			"id":          e.ID,
-			"workflow_id": e.WorkflowID,
-			"started_at":  e.StartedAt.String(),
-			"trigger":     e.Trigger,
+			"id":          execution.ID,
+			"workflow_id": execution.WorkflowID,
+			"started_at":  execution.StartedAt.String(),
+			"trigger":     execution.Trigger,
 		}, true
 	case "workflow":
 		w := &n.run.program.workflow
 		return map[string]any{
 			"id":      w.ID,
 			"name":    w.Name,
-			"version": float64(e.Version),
+			"version": float64(execution.Version),
 		}, true
 	case "agent":
 		a := n.run.db.Agent()
@@ -229,11 +229,11 @@ func (n Names) all() []string {
 
 // zone returns the agent's time zone, in which templates format dates. It is
 // looked up on first use; nil, after a failure, means UTC.
-func (r *run) zone() *time.Location {
-	if r.location == nil {
-		if name, err := r.db.Timezone(store.Background(context.Background())); err == nil {
-			r.location, _ = clock.Zone(name)
+func (run *run) zone() *time.Location {
+	if run.location == nil {
+		if name, err := run.db.Timezone(store.Background(context.Background())); err == nil {
+			run.location, _ = clock.Zone(name)
 		}
 	}
-	return r.location
+	return run.location
 }

@@ -26,66 +26,66 @@ type startTurn struct {
 
 // awaitStart waits until an agent may start an execution. The caller must call
 // started, once or more, when it has.
-func (e *Engine) awaitStart(ctx context.Context, a *agentState) (started func(), err error) {
-	e.mu.Lock()
-	if t := a.turn; t != nil && t.remaining > 0 {
-		defer e.mu.Unlock()
+func (engine *Engine) awaitStart(ctx context.Context, state *agentState) (started func(), err error) {
+	engine.mu.Lock()
+	if t := state.turn; t != nil && t.remaining > 0 {
+		defer engine.mu.Unlock()
 		t.remaining--
 		t.starting++
-		return sync.OnceFunc(func() { e.started(a, t) }), nil
+		return sync.OnceFunc(func() { engine.started(state, t) }), nil
 	}
 	admitted := make(chan *startTurn, 1)
-	a.waitingStarts = append(a.waitingStarts, admitted)
-	e.mu.Unlock()
-	e.starts.Enqueue(a)
+	state.waitingStarts = append(state.waitingStarts, admitted)
+	engine.mu.Unlock()
+	engine.starts.Enqueue(state)
 	select {
 	case t := <-admitted:
-		return sync.OnceFunc(func() { e.started(a, t) }), nil
+		return sync.OnceFunc(func() { engine.started(state, t) }), nil
 	case <-ctx.Done():
 	}
-	e.mu.Lock()
-	a.waitingStarts = slices.DeleteFunc(a.waitingStarts, func(c chan *startTurn) bool { return c == admitted })
-	e.mu.Unlock()
+	engine.mu.Lock()
+	state.waitingStarts = slices.DeleteFunc(state.waitingStarts, func(c chan *startTurn) bool { return c == admitted })
+	engine.mu.Unlock()
 	select {
 	case t := <-admitted:
-		e.started(a, t)
+		engine.started(state, t)
 	default:
 	}
 	return nil, ctx.Err()
 }
 
 // start is one turn of an agent that has executions to start.
-func (e *Engine) start(ctx context.Context, a *agentState) (work.Next, error) {
-	e.mu.Lock()
-	n := min(len(a.waitingStarts), startsInTurn)
-	if n == 0 {
-		e.mu.Unlock()
+func (engine *Engine) start(ctx context.Context, state *agentState) (work.Next, error) {
+	engine.mu.Lock()
+	count := min(len(state.waitingStarts), startsInTurn)
+	if count == 0 {
+		engine.mu.Unlock()
 		return work.Next{}, nil
 	}
-	t := &startTurn{
-		remaining: startsInTurn - n,
-		starting:  n,
+	turn := &startTurn{
+		remaining: startsInTurn - count,
+		starting:  count,
 		done:      make(chan struct{}),
 	}
-	a.turn = t
-	for _, admitted := range a.waitingStarts[:n] {
-		admitted <- t
+	state.turn = turn
+	for _, admitted := range state.waitingStarts[:count] {
+		admitted <- turn
 	}
-	a.waitingStarts = slices.Delete(a.waitingStarts, 0, n)
-	e.mu.Unlock()
+	state.waitingStarts = slices.Delete(state.waitingStarts, 0, count)
+	engine.mu.Unlock()
 	select {
-	case <-t.done:
+	case <-turn.done:
 	case <-ctx.Done():
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return work.Next{Again: len(a.waitingStarts) > 0}, nil
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
+	return work.Next{Again: len(state.waitingStarts) > 0}, nil
 }
 
 // started counts one completed start.
-func (e *Engine) started(a *agentState, t *startTurn) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (engine *Engine) started(a *agentState, t *startTurn) {
+	engine.mu.Lock()
+	defer engine.mu.Unlock()
 	if t.starting--; t.starting > 0 {
 		return
 	}

@@ -115,9 +115,9 @@ func changeOutcome(rows []json.RawMessage, recorded *bool, err error) (Outcome, 
 	return Outcome{Output: changedRows(rows), Recorded: *recorded}, nil
 }
 
-func insertRows(ctx context.Context, c *Call) (Outcome, error) {
+func insertRows(ctx context.Context, call *Call) (Outcome, error) {
 	var rows []agent.Row
-	if list, ok := c.Data["rows"].([]any); ok {
+	if list, ok := call.Data["rows"].([]any); ok {
 		for i, entry := range list {
 			object, ok := entry.(map[string]any)
 			if !ok {
@@ -126,7 +126,7 @@ func insertRows(ctx context.Context, c *Call) (Outcome, error) {
 			rows = append(rows, object)
 		}
 	} else {
-		row, err := c.row()
+		row, err := call.row()
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -135,8 +135,8 @@ func insertRows(ctx context.Context, c *Call) (Outcome, error) {
 	if len(rows) > agent.MaxRowBatch {
 		return Outcome{}, agent.Invalid("rows", fmt.Sprintf("must have at most %d entries", agent.MaxRowBatch))
 	}
-	record, recorded := c.rowRecorder(changedRows)
-	added, err := c.DB.InsertRows(ctx, c.Text("table"), rows, record)
+	record, recorded := call.rowRecorder(changedRows)
+	added, err := call.DB.InsertRows(ctx, call.Text("table"), rows, record)
 	return changeOutcome(added, recorded, err)
 }
 
@@ -164,12 +164,12 @@ func deleteRows(ctx context.Context, c *Call) (Outcome, error) {
 	return changeOutcome(rows, recorded, err)
 }
 
-func upsertRow(ctx context.Context, c *Call) (Outcome, error) {
-	row, err := c.row()
+func upsertRow(ctx context.Context, call *Call) (Outcome, error) {
+	row, err := call.row()
 	if err != nil {
 		return Outcome{}, err
 	}
-	key := c.Text("key")
+	key := call.Text("key")
 	if key == "" {
 		return Outcome{}, agent.Invalid("key", "is required to update or insert")
 	}
@@ -180,13 +180,13 @@ func upsertRow(ctx context.Context, c *Call) (Outcome, error) {
 	}
 	recorded := false
 	var record func(json.RawMessage, bool) (string, agent.NodeResult, error)
-	if c.Record != nil {
+	if call.Record != nil {
 		record = func(raw json.RawMessage, isNew bool) (string, agent.NodeResult, error) {
 			recorded = true
-			return c.Record(written(raw, isNew))
+			return call.Record(written(raw, isNew))
 		}
 	}
-	raw, isNew, err := c.DB.UpsertRow(ctx, c.Text("table"), key, row, record)
+	raw, isNew, err := call.DB.UpsertRow(ctx, call.Text("table"), key, row, record)
 	if err != nil {
 		return Outcome{}, err
 	}

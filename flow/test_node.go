@@ -22,7 +22,7 @@ type NodeTest struct {
 // TestNode runs one node of a workflow on its own, with real effects. The input
 // is both what flows into the node and the trigger's payload. Nodes that wait,
 // and loops, cannot be run this way.
-func (e *Engine) TestNode(
+func (engine *Engine) TestNode(
 	ctx context.Context,
 	db *store.DB,
 	workflowID, nodeID string,
@@ -32,71 +32,71 @@ func (e *Engine) TestNode(
 	if err != nil {
 		return NodeTest{}, err
 	}
-	w, err := db.Workflow(ctx, workflowID)
+	workflow, err := db.Workflow(ctx, workflowID)
 	if err != nil {
 		return NodeTest{}, err
 	}
-	g, err := graph.Parse(w.Nodes, w.Edges, false)
+	g, err := graph.Parse(workflow.Nodes, workflow.Edges, false)
 	if err != nil {
 		return NodeTest{}, err
 	}
-	i, ok := g.Find(nodeID)
+	index, ok := g.Find(nodeID)
 	if !ok {
 		return NodeTest{}, agent.Invalid("node_id", "is not a node of this workflow")
 	}
-	switch g.Nodes[i].Type {
+	switch g.Nodes[index].Type {
 	case agent.NodeLoop, agent.NodeWait, agent.NodeApproval, "workflow":
 		return NodeTest{}, agent.Invalid(
 			"node_id",
-			"is a node of type "+g.Nodes[i].Type+", which cannot be tested on its own",
+			"is a node of type "+g.Nodes[index].Type+", which cannot be tested on its own",
 		)
 	}
 	p := &program{
-		workflow: w,
+		workflow: workflow,
 		graph:    g,
 		nodes:    make([]step, len(g.Nodes)),
 		indexes:  make([]int, len(g.Nodes)),
-		regions:  map[int]*region{-1: {nodes: []int{i}, unresolved: []int{0}}},
+		regions:  map[int]*region{-1: {nodes: []int{index}, unresolved: []int{0}}},
 	}
-	if err := g.CheckNode(i); err != nil {
+	if err := g.CheckNode(index); err != nil {
 		return NodeTest{}, err
 	}
-	if err := e.prepare(p, i); err != nil {
+	if err := engine.prepare(p, index); err != nil {
 		return NodeTest{}, err
 	}
 	r := &run{
-		engine:  e,
+		engine:  engine,
 		db:      db,
 		id:      "test",
 		program: p,
 		payload: payload,
 		execution: &agent.Execution{
 			ID:         agent.NewID("test"),
-			WorkflowID: w.ID,
-			Version:    w.Version,
+			WorkflowID: workflow.ID,
+			Version:    workflow.Version,
 			Trigger:    "manual",
 			Depth:      1,
 			StartedAt:  agent.Now(),
 		},
 	}
 	r.top = r.newScope(nil, nil, 0, -1)
-	in := instance{r.top, i}
+	in := instance{r.top, index}
 	r.state(in).sources = []input{{value: payload}}
-	f := r.newNodeRun(in)
-	f.call.ExecutionID, f.call.Record, f.call.BeforeEffect = "", nil, nil
-	f.execute(e.withChain(ctx, r.execution.Chain()))
+	nodeRun := r.newNodeRun(in)
+	nodeRun.call.ExecutionID, nodeRun.call.Record, nodeRun.call.BeforeEffect = "", nil, nil
+	nodeRun.execute(engine.withChain(ctx, r.execution.Chain()))
 	t := NodeTest{
 		Status:     agent.NodeSuccess,
-		Output:     f.raw,
-		Logs:       f.outcome.Logs,
-		Warnings:   append(f.warnings, f.outcome.Warnings...),
-		DurationMS: elapsedMilliseconds(f.began),
+		Output:     nodeRun.raw,
+		Logs:       nodeRun.outcome.Logs,
+		Warnings:   append(nodeRun.warnings, nodeRun.outcome.Warnings...),
+		DurationMS: elapsedMilliseconds(nodeRun.began),
 	}
 	if t.Logs == nil {
 		t.Logs = []agent.LogLine{}
 	}
-	if f.err != nil {
-		t.Status, t.Output, t.Error = agent.NodeFailed, nil, r.explain(f.err, nodeID)
+	if nodeRun.err != nil {
+		t.Status, t.Output, t.Error = agent.NodeFailed, nil, r.explain(nodeRun.err, nodeID)
 	}
 	return t, nil
 }

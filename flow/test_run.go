@@ -48,38 +48,38 @@ const maxPin = 256 << 10
 
 // Test starts a test. It is an ordinary execution, except that it does not
 // count against the workflow's concurrency and emits no events.
-func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started, error) {
-	a, err := e.ready(ctx, db)
+func (engine *Engine) Test(ctx context.Context, db *store.DB, request TestRequest) (Started, error) {
+	state, err := engine.ready(ctx, db)
 	if err != nil {
 		return Started{}, err
 	}
-	if err := q.check(); err != nil {
+	if err := request.check(); err != nil {
 		return Started{}, err
 	}
-	payload, err := readPayload(db.HideLinksIn(q.Input))
+	payload, err := readPayload(db.HideLinksIn(request.Input))
 	if err != nil {
 		return Started{}, err
 	}
 	contact, _ := payload["contact_id"].(string)
-	n, err := db.NewExecution(ctx, q.WorkflowID, contact, "")
+	execution, err := db.NewExecution(ctx, request.WorkflowID, contact, "")
 	if err != nil {
 		return Started{}, err
 	}
-	if _, present := payload["contact"]; !present && n.Contact != nil {
-		payload["contact"] = decodeOr(n.Contact)
+	if _, present := payload["contact"]; !present && execution.Contact != nil {
+		payload["contact"] = decodeOr(execution.Contact)
 	}
-	w, err := n.Text.Workflow()
+	workflow, err := execution.Text.Workflow()
 	if err != nil {
 		return Started{}, err
 	}
-	w.Nodes, w.Edges = q.Nodes, q.Edges
-	plan := testPlan{q.Mode, q.NodeID, q.Pins}
+	workflow.Nodes, workflow.Edges = request.Nodes, request.Edges
+	plan := testPlan{request.Mode, request.NodeID, request.Pins}
 	if plan.Mode == TestNode {
-		if plan.Pins, err = lastOutputs(ctx, db, &w, q.Pins); err != nil {
+		if plan.Pins, err = lastOutputs(ctx, db, &workflow, request.Pins); err != nil {
 			return Started{}, err
 		}
 	}
-	x, err := e.newTest(ctx, w, plan, payload)
+	x, err := engine.newTest(ctx, workflow, plan, payload)
 	if err != nil {
 		return Started{}, err
 	}
@@ -88,29 +88,29 @@ func (e *Engine) Test(ctx context.Context, db *store.DB, q TestRequest) (Started
 		return Started{}, err
 	}
 	var waited *awaited
-	if q.Wait > 0 {
-		waited = e.addWaiter(x.ID)
-		defer e.removeWaiter(x.ID, waited)
+	if request.Wait > 0 {
+		waited = engine.addWaiter(x.ID)
+		defer engine.removeWaiter(x.ID, waited)
 	}
 	if err := db.InsertTest(ctx, x, store.TestGraph{
-		Nodes: w.Nodes,
-		Edges: w.Edges,
+		Nodes: workflow.Nodes,
+		Edges: workflow.Edges,
 		Plan:  raw,
 	}); err != nil {
 		return Started{}, err
 	}
-	e.executions.Enqueue(job{agent: a, id: x.ID})
-	return e.await(ctx, db, Request{Wait: q.Wait}, Started{Execution: *x}, nil, waited)
+	engine.executions.Enqueue(job{agent: state, id: x.ID})
+	return engine.await(ctx, db, Request{Wait: request.Wait}, Started{Execution: *x}, nil, waited)
 }
 
 // newTest returns the execution of a test whose graph can be run.
-func (e *Engine) newTest(
+func (engine *Engine) newTest(
 	ctx context.Context,
-	w agent.Workflow,
+	workflow agent.Workflow,
 	plan testPlan,
 	payload map[string]any,
 ) (*agent.Execution, error) {
-	p, err := e.testProgram(w, plan, payload)
+	program, err := engine.testProgram(workflow, plan, payload)
 	if err != nil {
 		return nil, err
 	}
@@ -119,15 +119,15 @@ func (e *Engine) newTest(
 		return nil, err
 	}
 	start := plan.NodeID
-	if p.isolated == nil {
-		start = p.nodes[p.start()].ID
+	if program.isolated == nil {
+		start = program.nodes[program.start()].ID
 	}
 	now, id := agent.Now(), agent.NewID(agent.KindExecution)
 	chain := store.ChainOf(ctx).Next(id)
-	x := &agent.Execution{
+	execution := &agent.Execution{
 		ID:          id,
-		WorkflowID:  w.ID,
-		Version:     w.Version,
+		WorkflowID:  workflow.ID,
+		Version:     workflow.Version,
 		Status:      agent.ExecutionRunning,
 		Trigger:     agent.TriggerTest,
 		TriggerNode: start,
@@ -137,10 +137,10 @@ func (e *Engine) newTest(
 		CreatedAt:   now,
 		StartedAt:   now,
 	}
-	if why := e.charge(x); why != nil {
+	if why := engine.charge(execution); why != nil {
 		return nil, why
 	}
-	return x, nil
+	return execution, nil
 }
 
 // check validates a request, and makes sure that it would not store a
@@ -174,19 +174,19 @@ func (q *TestRequest) check() error {
 }
 
 // testProgram compiles what a test runs of its graph.
-func (e *Engine) testProgram(w agent.Workflow, plan testPlan, payload map[string]any) (*program, error) {
+func (engine *Engine) testProgram(workflow agent.Workflow, plan testPlan, payload map[string]any) (*program, error) {
 	pins := map[string]map[string]any{}
 	for id, raw := range plan.Pins {
 		pins[id], _ = decodeOr(raw).(map[string]any)
 	}
 	if plan.Mode == TestAll {
-		p, err := e.compile(w)
+		p, err := engine.compile(workflow)
 		if err == nil {
 			p.pins = pins
 		}
 		return p, err
 	}
-	g, _ := graph.Read(w.Nodes, w.Edges, true)
+	g, _ := graph.Read(workflow.Nodes, workflow.Edges, true)
 	target, found := g.Find(plan.NodeID)
 	if !found {
 		return nil, agent.Invalid(
@@ -195,7 +195,7 @@ func (e *Engine) testProgram(w agent.Workflow, plan testPlan, payload map[string
 		).With("node_id", agent.Clip(plan.NodeID, 100))
 	}
 	if plan.Mode == TestTo {
-		p, err := e.compile(subgraph(w, g, func(i int) bool {
+		p, err := engine.compile(subgraph(workflow, g, func(i int) bool {
 			return i == target || g.InLoopBody(i, target) || g.HasPath(i, target)
 		}))
 		if err == nil {
@@ -203,15 +203,15 @@ func (e *Engine) testProgram(w agent.Workflow, plan testPlan, payload map[string
 		}
 		return p, err
 	}
-	alone := subgraph(w, g, func(i int) bool {
+	alone := subgraph(workflow, g, func(i int) bool {
 		return i == target || g.InLoopBody(i, target)
 	})
 	if g.Nodes[target].Type != agent.NodeTrigger { // a graph needs one
 		alone.Nodes = append(alone.Nodes, agent.RawNode(fmt.Sprintf(`{"id":%q,"type":"trigger"}`, unusedID(g))))
 	}
-	p, err := e.compile(alone)
+	p, err := engine.compile(alone)
 	if err == nil {
-		p.isolated = &isolatedNode{input: e.isolatedInput(g, target, pins, payload), outputs: pins}
+		p.isolated = &isolatedNode{input: engine.isolatedInput(g, target, pins, payload), outputs: pins}
 	}
 	return p, err
 }
@@ -254,7 +254,7 @@ func subgraph(w agent.Workflow, g *graph.Graph, keep func(i int) bool) agent.Wor
 
 // isolatedInput returns what would flow into a node, given the outputs of the
 // nodes before it.
-func (e *Engine) isolatedInput(
+func (engine *Engine) isolatedInput(
 	g *graph.Graph,
 	node int,
 	outputs map[string]map[string]any,
@@ -269,9 +269,9 @@ func (e *Engine) isolatedInput(
 		source := &g.Nodes[edge.Source]
 		var v any
 		output, known := outputs[source.ID]
-		switch kind := e.kinds[source.Type]; {
+		switch kind := engine.kinds[source.Type]; {
 		case kind != nil && kind.PassesInput:
-			v = e.isolatedInput(g, edge.Source, outputs, payload)
+			v = engine.isolatedInput(g, edge.Source, outputs, payload)
 		case known:
 			v = output
 		case source.Type == agent.NodeTrigger:
@@ -293,13 +293,13 @@ func (e *Engine) isolatedInput(
 func lastOutputs(
 	ctx context.Context,
 	db *store.DB,
-	w *agent.Workflow,
+	workflow *agent.Workflow,
 	pins map[string]json.RawMessage,
 ) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	newest, _, err := db.Executions(
 		ctx,
-		store.ExecutionFilter{WorkflowID: w.ID, Tests: true},
+		store.ExecutionFilter{WorkflowID: workflow.ID, Tests: true},
 		store.Page{Limit: 5},
 	)
 	if err != nil {
@@ -323,13 +323,13 @@ func lastOutputs(
 }
 
 // usePin completes a node of a test with its pinned output.
-func (r *run) usePin(in instance, output map[string]any) {
-	result := r.result(in, agent.NodeSuccess)
+func (run *run) usePin(in instance, output map[string]any) {
+	result := run.result(in, agent.NodeSuccess)
 	result.Pinned = true
 	raw, err := encode(output)
 	if err != nil {
-		result.Status, result.Error = agent.NodeFailed, r.explain(err, result.NodeID)
-		r.complete(in, result, nil, false)
+		result.Status, result.Error = agent.NodeFailed, run.explain(err, result.NodeID)
+		run.complete(in, result, nil, false)
 		return
 	}
 	result.Output = raw
@@ -343,5 +343,5 @@ func (r *run) usePin(in instance, output map[string]any) {
 	case agent.NodeLoop:
 		result.Handle = agent.HandleDone
 	}
-	r.complete(in, result, output, false)
+	run.complete(in, result, output, false)
 }

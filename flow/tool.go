@@ -13,19 +13,19 @@ import (
 const toolTimeout = 2 * time.Minute
 
 // ToolKind returns the node type tool, which calls one of the agent's tools.
-func ToolKind(b *chat.Toolbox) *Kind {
-	return &Kind{Timeout: toolTimeout, Run: func(ctx context.Context, c *Call) (Outcome, error) {
+func ToolKind(toolbox *chat.Toolbox) *Kind {
+	return &Kind{Timeout: toolTimeout, Run: func(ctx context.Context, call *Call) (Outcome, error) {
 		var arguments json.RawMessage
-		if given := c.Data["arguments"]; given != nil {
+		if given := call.Data["arguments"]; given != nil {
 			var err error
 			if arguments, err = json.Marshal(given); err != nil {
 				return Outcome{}, agent.Invalid("arguments", "must be a JSON object")
 			}
 		}
-		x, err := b.Execute(
-			chat.WithKey(ctx, c.Key),
-			c.DB,
-			c.Text("tool_id"),
+		x, err := toolbox.Execute(
+			chat.WithKey(ctx, call.Key),
+			call.DB,
+			call.Text("tool_id"),
 			arguments,
 		)
 		if err != nil {

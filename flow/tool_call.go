@@ -45,14 +45,14 @@ func (c callers) wait(workflowID string) bool {
 // has not ended by run.Deadline continues, and a chat.RunningWorkflow is
 // returned. A second call with the same key, unless it is empty, starts nothing
 // and waits for the execution of the first.
-func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun) (any, error) {
+func (engine *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun) (any, error) {
 	key, own := run.Key, ctx
 	if !run.Deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, run.Deadline)
 		defer cancel()
 	}
-	q := Request{
+	request := Request{
 		WorkflowID:     run.WorkflowID,
 		Input:          run.Input,
 		Trigger:        "workflow",
@@ -63,45 +63,49 @@ func (e *Engine) RunTool(ctx context.Context, db *store.DB, run chat.WorkflowRun
 		chain:          store.ChainOf(ctx),
 		callers:        callersOf(ctx),
 	}
-	s, err := e.execute(ctx, db, q)
-	x := s.Execution
-	if err == nil && s.Repeated {
-		if x.ID, err = db.ExecutionOf(ctx, key, ""); err == nil {
-			x, err = e.Await(ctx, db, x.ID)
+	started, err := engine.execute(ctx, db, request)
+	execution := started.Execution
+	if err == nil && started.Repeated {
+		if execution.ID, err = db.ExecutionOf(ctx, key, ""); err == nil {
+			execution, err = engine.Await(ctx, db, execution.ID)
 		}
 	}
 	switch {
 	case ctx.Err() != nil &&
 		own.Err() == nil &&
 		!run.Deadline.IsZero() &&
-		x.ID != "" &&
-		!x.Status.Ended():
+		execution.ID != "" &&
+		!execution.Status.Ended():
 		return chat.RunningWorkflow{
 			Status:      "running",
-			ExecutionID: x.ID,
+			ExecutionID: execution.ID,
 			Message:     "The workflow is still running. Its result is not known yet.",
 		}, nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded) && !x.Status.Ended():
-		return nil, e.terminateLate(context.WithoutCancel(ctx), db, x.ID)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && !execution.Status.Ended():
+		return nil, engine.terminateLate(context.WithoutCancel(ctx), db, execution.ID)
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
 		return nil, err
-	case x.Status == agent.ExecutionComplete:
-		return decodeOr(x.Output), nil
-	case x.Error != nil:
+	case execution.Status == agent.ExecutionComplete:
+		return decodeOr(execution.Output), nil
+	case execution.Error != nil:
 		return nil, agent.Errorf(
 			agent.CodeExecution,
 			"the workflow failed: %s",
-			x.Error.Message,
-		).With("execution_id", x.ID)
+			execution.Error.Message,
+		).With("execution_id", execution.ID)
 	}
-	return nil, agent.Errorf(agent.CodeExecution, "the workflow was %s", x.Status).With("execution_id", x.ID)
+	return nil, agent.Errorf(
+		agent.CodeExecution,
+		"the workflow was %s",
+		execution.Status,
+	).With("execution_id", execution.ID)
 }
 
 // terminateLate ends an execution that exceeded the time limit of its tool, and
 // returns the tool's error.
-func (e *Engine) terminateLate(ctx context.Context, db *store.DB, id string) error {
+func (engine *Engine) terminateLate(ctx context.Context, db *store.DB, id string) error {
 	late := agent.Errorf(
 		agent.CodeUpstream,
 		"the workflow did not end within the tool's time limit",
@@ -109,7 +113,7 @@ func (e *Engine) terminateLate(ctx context.Context, db *store.DB, id string) err
 	if id == "" {
 		return late
 	}
-	_, err := e.Terminate(ctx, db, id)
+	_, err := engine.Terminate(ctx, db, id)
 	// it has ended, or left nothing
 	if code := agent.ErrorCode(err); err == nil || code == agent.CodeNotFound || code == agent.CodeConflict {
 		return late

@@ -28,7 +28,7 @@ const (
 )
 
 // Validate returns all problems with saving a graph with this status.
-func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status agent.WorkflowStatus) []Issue {
+func (engine *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status agent.WorkflowStatus) []Issue {
 	executable := status == agent.WorkflowActive
 	g, found := graph.Read(nodes, edges, executable)
 	issues := []Issue{}
@@ -40,48 +40,48 @@ func (e *Engine) Validate(nodes []agent.RawNode, edges []agent.RawEdge, status a
 	}
 	upstream := upstreamOf(g)
 	triggers := triggersOf(g)
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		typeField := fmt.Sprintf("nodes[%d].type", i)
-		if _, known := graph.Lookup(n.Type); !known {
+	for index := range g.Nodes {
+		node := &g.Nodes[index]
+		typeField := fmt.Sprintf("nodes[%d].type", index)
+		if _, known := graph.Lookup(node.Type); !known {
 			issues = slices.DeleteFunc(issues, func(is Issue) bool {
-				return is.NodeID == n.ID && is.Field == typeField
+				return is.NodeID == node.ID && is.Field == typeField
 			})
 			issues = append(issues, Issue{
 				agent.Issue{
 					Field:  typeField,
-					Issue:  "is unknown: " + agent.Clip(n.Type, 60),
-					NodeID: n.ID,
+					Issue:  "is unknown: " + agent.Clip(node.Type, 60),
+					NodeID: node.ID,
 				},
 				severityWarning,
 			})
 			continue
 		}
-		kind := e.kinds[n.Type]
+		kind := engine.kinds[node.Type]
 		if kind == nil && executable {
 			issues = append(issues, Issue{
 				agent.Issue{
 					Field:  typeField,
-					Issue:  unavailableIssue(n.Type),
-					NodeID: n.ID,
+					Issue:  unavailableIssue(node.Type),
+					NodeID: node.ID,
 				},
 				severityError,
 			})
 		}
-		found := nodeErrors(g, i, kind)
-		if err := checkSaved(g, i, kind); len(found) == 0 && err != nil {
+		found := nodeErrors(g, index, kind)
+		if err := checkSaved(g, index, kind); len(found) == 0 && err != nil {
 			found = append(found, err)
 		}
 		for _, err := range found {
 			issues = append(issues, Issue{issueOfError(err), severityError})
 		}
-		issues = append(issues, unreachableReferences(g, i, kind, upstream[i])...)
-		if neverRuns(n, triggers, upstream[i]) {
+		issues = append(issues, unreachableReferences(g, index, kind, upstream[index])...)
+		if neverRuns(node, triggers, upstream[index]) {
 			issues = append(issues, Issue{
 				agent.Issue{
-					Field:  fmt.Sprintf("nodes[%d]", i),
+					Field:  fmt.Sprintf("nodes[%d]", index),
 					Issue:  "is not connected to a trigger, so it never runs",
-					NodeID: n.ID,
+					NodeID: node.ID,
 				},
 				severityWarning,
 			})
@@ -96,28 +96,28 @@ const maxCodeCheck = 2 * time.Second
 // ValidateCode returns a warning for each node of a readable graph whose code is not
 // valid JavaScript. What it cannot check in time, because many scripts are running, is
 // not reported.
-func (e *Engine) ValidateCode(
+func (engine *Engine) ValidateCode(
 	ctx context.Context,
 	owner string,
 	nodes []agent.RawNode,
 	edges []agent.RawEdge,
 ) (issues []Issue) {
 	g, _ := graph.Read(nodes, edges, false)
-	if g == nil || e.options.Scripts == nil {
+	if g == nil || engine.options.Scripts == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxCodeCheck)
 	defer cancel()
-	for i, n := range g.Nodes {
+	for index, node := range g.Nodes {
 		field, expression := "code", false
-		if n.Type == agent.NodeIfElse {
+		if node.Type == agent.NodeIfElse {
 			field, expression = "condition", true
 		}
-		code, _ := n.Data[field].(string)
-		if code == "" || n.Type != "code" && !expression {
+		code, _ := node.Data[field].(string)
+		if code == "" || node.Type != "code" && !expression {
 			continue
 		}
-		err := e.options.Scripts.Check(ctx, script.Call{
+		err := engine.options.Scripts.Check(ctx, script.Call{
 			Code:       code,
 			Expression: expression,
 			Timeout:    maxCodeCheck,
@@ -126,9 +126,9 @@ func (e *Engine) ValidateCode(
 		if issue := syntaxIssue(err); issue != "" {
 			issues = append(issues, Issue{
 				agent.Issue{
-					Field:  fmt.Sprintf("nodes[%d].data.%s", i, field),
+					Field:  fmt.Sprintf("nodes[%d].data.%s", index, field),
 					Issue:  issue,
-					NodeID: n.ID,
+					NodeID: node.ID,
 				},
 				severityWarning,
 			})
@@ -207,10 +207,10 @@ func neverRuns(n *agent.Node, triggers []string, upstream map[string]bool) bool 
 
 // unreachableReferences warns about templates that read the output of a node
 // that is not upstream.
-func unreachableReferences(g *graph.Graph, i int, kind *Kind, upstream map[string]bool) (issues []Issue) {
-	n := &g.Nodes[i]
+func unreachableReferences(g *graph.Graph, index int, kind *Kind, upstream map[string]bool) (issues []Issue) {
+	node := &g.Nodes[index]
 	readable := map[string]any{}
-	for key, v := range n.Data {
+	for key, v := range node.Data {
 		if key != agent.NodeImported && (kind == nil || !slices.Contains(kind.Raw, key) || key == kind.Code) {
 			readable[key] = v
 		}
@@ -219,27 +219,27 @@ func unreachableReferences(g *graph.Graph, i int, kind *Kind, upstream map[strin
 	if err != nil {
 		return nil // already reported as an error
 	}
-	for _, r := range compiled.References() {
-		if len(r.Names) < 2 || r.Names[0] != "nodes" || upstream[r.Names[1]] {
+	for _, reference := range compiled.References() {
+		if len(reference.Names) < 2 || reference.Names[0] != "nodes" || upstream[reference.Names[1]] {
 			continue
 		}
 		why := fmt.Sprintf(
 			"reads the node %q, which does not lead to this one: %s",
-			agent.Clip(r.Names[1], 60),
-			agent.Clip(r.Text, 100),
+			agent.Clip(reference.Names[1], 60),
+			agent.Clip(reference.Text, 100),
 		)
-		if _, found := g.Find(r.Names[1]); !found {
+		if _, found := g.Find(reference.Names[1]); !found {
 			why = fmt.Sprintf(
 				"reads the node %q, which does not exist: %s",
-				agent.Clip(r.Names[1], 60),
-				agent.Clip(r.Text, 100),
+				agent.Clip(reference.Names[1], 60),
+				agent.Clip(reference.Text, 100),
 			)
 		}
 		issues = append(issues, Issue{
 			agent.Issue{
-				Field:  fmt.Sprintf("nodes[%d].data.%s", i, r.Field),
+				Field:  fmt.Sprintf("nodes[%d].data.%s", index, reference.Field),
 				Issue:  why,
-				NodeID: n.ID,
+				NodeID: node.ID,
 			},
 			severityWarning,
 		})

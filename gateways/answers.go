@@ -40,30 +40,30 @@ const (
 	answerTimeout   = 10 * time.Minute // for a whole answer, including tools
 )
 
-// NewAnswerer returns an Answerer for the agents of g's folder.
-func NewAnswerer(g *Gateways, answer AnswerFunc) *Answerer {
-	a := &Answerer{
-		gateways: g,
+// NewAnswerer returns an Answerer for the agents of gateways's folder.
+func NewAnswerer(gateways *Gateways, answer AnswerFunc) *Answerer {
+	answerer := &Answerer{
+		gateways: gateways,
 		answer:   answer,
-		log:      g.log,
+		log:      gateways.log,
 		ended:    func(agent.Message) {},
 	}
-	a.queue = newConversationQueue(conversationOptions{
+	answerer.queue = newConversationQueue(conversationOptions{
 		task:     "answer messages",
 		limit:    answersAtOnce,
 		perAgent: answersPerAgent,
 		now:      time.Now,
-		log:      g.log,
-		step:     a.answerNext,
+		log:      gateways.log,
+		step:     answerer.answerNext,
 		due: func(ctx context.Context, db *store.DB, limit int) ([]string, agent.Time, error) {
 			ids, err := db.DueAnswers(ctx, limit)
 			return ids, agent.Time{}, err
 		},
 	})
-	g.folder.OnPending(func(db *store.DB, p store.Pending) {
-		a.queue.agents.Notify(db, p.Answers.Time, p.Changed)
+	gateways.folder.OnPending(func(db *store.DB, p store.Pending) {
+		answerer.queue.agents.Notify(db, p.Answers.Time, p.Changed)
 	})
-	return a
+	return answerer
 }
 
 // Start begins to answer, beginning with pending messages. It returns
@@ -79,48 +79,48 @@ func (a *Answerer) Stop() { a.queue.stop() }
 
 // answerNext answers the first pending message of a conversation.
 func (a *Answerer) answerNext(ctx context.Context, key conversation) error {
-	m, err := key.db.BeginAnswer(ctx, key.id)
-	if err != nil || m == nil {
+	message, err := key.db.BeginAnswer(ctx, key.id)
+	if err != nil || message == nil {
 		return err
 	}
 	stored := context.WithoutCancel(ctx)
-	if err = a.generate(ctx, key.db, *m); err != nil && ctx.Err() != nil {
-		if err := key.db.CancelAnswer(stored, m.ID); err != nil {
-			a.log.Warn("cancel answer", "agent", key.db.ID(), "message", m.ID, "error", err)
+	if err = a.generate(ctx, key.db, *message); err != nil && ctx.Err() != nil {
+		if err := key.db.CancelAnswer(stored, message.ID); err != nil {
+			a.log.Warn("cancel answer", "agent", key.db.ID(), "message", message.ID, "error", err)
 		}
 		return ctx.Err()
 	}
 	if err != nil {
 		if err := agent.IgnoreNotFound(key.db.DropAnswer(
 			stored,
-			*m,
-			a.failureText(stored, key.db, m, err),
+			*message,
+			a.failureText(stored, key.db, message, err),
 		)); err != nil {
 			return err
 		}
-		a.notifyVisitor(stored, key.db, m)
+		a.notifyVisitor(stored, key.db, message)
 	}
-	a.ended(*m)
+	a.ended(*message)
 	return nil
 }
 
 // generate answers a message. The answer is stored even if the timeout expires
 // in the meantime.
-func (a *Answerer) generate(ctx context.Context, db *store.DB, m agent.Message) error {
+func (a *Answerer) generate(ctx context.Context, db *store.DB, message agent.Message) error {
 	stored := context.WithoutCancel(ctx)
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	var handedOver atomic.Bool
-	how, end, err := a.answering(ctx, db, m, &handedOver)
+	how, end, err := a.answering(ctx, db, message, &handedOver)
 	if err != nil {
 		return err
 	}
 	defer end()
-	return a.answer(ctx, db, m, how, func(answer agent.Message) error {
+	return a.answer(ctx, db, message, how, func(answer agent.Message) error {
 		if handedOver.Load() && strings.TrimSpace(answer.Content) == "" {
 			answer.Content = handoverText
 		}
-		_, err := db.SendAnswer(stored, answer, m.ID, handedOver.Load())
+		_, err := db.SendAnswer(stored, answer, message.ID, handedOver.Load())
 		return err
 	})
 }

@@ -85,17 +85,17 @@ func (c apiCall) retries(err error) (wait time.Duration, again bool) {
 	return 0, c.idempotent
 }
 
-func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
-	req, err := http.NewRequestWithContext(ctx, c.method, c.url, bytes.NewReader(c.body))
+func (g *Gateways) callOnce(ctx context.Context, call apiCall, out any) error {
+	req, err := http.NewRequestWithContext(ctx, call.method, call.url, bytes.NewReader(call.body))
 	if err != nil {
-		return newClientError("the address of "+c.platform+" cannot be used", err)
+		return newClientError("the address of "+call.platform+" cannot be used", err)
 	}
-	for name, values := range c.header {
+	for name, values := range call.header {
 		req.Header[name] = values
 	}
 	req.Header.Set("User-Agent", "Satchel/"+g.version)
 	req.Header.Set("Accept", "application/json")
-	if c.body != nil && req.Header.Get("Content-Type") == "" {
+	if call.body != nil && req.Header.Get("Content-Type") == "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	resp, err := g.client.Do(req)
@@ -113,11 +113,11 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		asks := egress.RetryAfter(resp.Header.Get("Retry-After"), g.now())
-		if c.retryAfter != nil {
-			asks = max(asks, c.retryAfter(body))
+		if call.retryAfter != nil {
+			asks = max(asks, call.retryAfter(body))
 		}
 		return &statusError{
-			platform:   c.platform,
+			platform:   call.platform,
 			status:     resp.StatusCode,
 			body:       body,
 			retryAfter: asks,
@@ -131,7 +131,7 @@ func (g *Gateways) callOnce(ctx context.Context, c apiCall, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(body, out); err != nil {
-		return newClientError(c.platform+" sent a response that could not be read", err)
+		return newClientError(call.platform+" sent a response that could not be read", err)
 	}
 	return nil
 }

@@ -61,25 +61,25 @@ type attachments struct {
 
 // newAttachments returns the queue that downloads the files of messages. Its work is
 // stored as rows of the agent's file.
-func newAttachments(g *Gateways, guard *egress.Client) *attachments {
-	q := newConversationQueue(conversationOptions{
+func newAttachments(gateways *Gateways, guard *egress.Client) *attachments {
+	queue := newConversationQueue(conversationOptions{
 		task:     "download attachments",
 		limit:    filesAtOnce,
 		perAgent: filesPerAgent,
-		log:      g.log,
-		now:      func() time.Time { return g.now() },
-		step:     g.downloadNext,
+		log:      gateways.log,
+		now:      func() time.Time { return gateways.now() },
+		step:     gateways.downloadNext,
 		due: func(ctx context.Context, db *store.DB, limit int) ([]string, agent.Time, error) {
 			if db.Suspended() {
 				return nil, agent.Time{}, nil
 			}
-			return db.DueAttachments(ctx, agent.At(g.now()), limit)
+			return db.DueAttachments(ctx, agent.At(gateways.now()), limit)
 		},
 	})
-	g.folder.OnPending(func(db *store.DB, p store.Pending) {
-		q.agents.Notify(db, p.Attachments.Time, p.Changed)
+	gateways.folder.OnPending(func(db *store.DB, p store.Pending) {
+		queue.agents.Notify(db, p.Attachments.Time, p.Changed)
 	})
-	return &attachments{q, guard}
+	return &attachments{queue, guard}
 }
 
 // downloadNext tries to download the first due file of a conversation. Each attempt is
@@ -89,36 +89,36 @@ func (g *Gateways) downloadNext(ctx context.Context, key conversation) error {
 	if key.db.Suspended() {
 		return nil
 	}
-	d, err := key.db.BeginAttachment(ctx, key.id, agent.At(g.now()))
-	if err != nil || d == nil {
+	download, err := key.db.BeginAttachment(ctx, key.id, agent.At(g.now()))
+	if err != nil || download == nil {
 		return err
 	}
-	if d.Attempt > fileAttempts { // the program ended during the last attempt
-		return key.db.FailAttachment(ctx, d, "the download was cut off each time", agent.Time{})
+	if download.Attempt > fileAttempts { // the program ended during the last attempt
+		return key.db.FailAttachment(ctx, download, "the download was cut off each time", agent.Time{})
 	}
 	fetch, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
-	file, err := g.download(fetch, key.db, d)
+	file, err := g.download(fetch, key.db, download)
 	stored := context.WithoutCancel(ctx)
 	switch {
 	case err == nil:
 		defer file.Discard() // does nothing once it is kept
-		return key.db.EndAttachment(stored, d, file)
+		return key.db.EndAttachment(stored, download, file)
 	case ctx.Err() != nil:
 		return ctx.Err() // the next Start tries again
 	}
 	g.log.Info(
 		"download attachment",
 		"agent", key.db.ID(),
-		"message", d.MessageID,
-		"gateway", d.Gateway.ID,
+		"message", download.MessageID,
+		"gateway", download.Gateway.ID,
 		"error", err,
 	)
-	return key.db.FailAttachment(stored, d, fileProblem(err), g.nextFileAttempt(d, err))
+	return key.db.FailAttachment(stored, download, fileProblem(err), g.nextFileAttempt(download, err))
 }
 
 // nextFileAttempt returns when a failed download is tried again, or zero for never.
-func (g *Gateways) nextFileAttempt(d *store.AttachmentDownload, err error) agent.Time {
+func (g *Gateways) nextFileAttempt(download *store.AttachmentDownload, err error) agent.Time {
 	var lasting *clientError
 	status := statusOf(err)
 	busy := status != nil &&
@@ -126,11 +126,12 @@ func (g *Gateways) nextFileAttempt(d *store.AttachmentDownload, err error) agent
 			status.status == http.StatusTooManyRequests ||
 			status.status == http.StatusRequestTimeout)
 	switch {
-	case d.Attempt >= fileAttempts, errors.Is(err, store.ErrTooLarge), egress.IsPermanent(err), status != nil && !busy,
+	case download.Attempt >= fileAttempts, errors.Is(err, store.ErrTooLarge), egress.IsPermanent(err),
+		status != nil && !busy,
 		status == nil && errors.As(err, &lasting):
 		return agent.Time{}
 	}
-	pause := filePauses[d.Attempt-1]
+	pause := filePauses[download.Attempt-1]
 	if status != nil {
 		pause = max(pause, min(status.retryAfter, time.Hour))
 	}
@@ -150,19 +151,23 @@ func fileProblem(err error) string {
 }
 
 // download downloads a file into the agent's file.
-func (g *Gateways) download(ctx context.Context, db *store.DB, d *store.AttachmentDownload) (*store.Upload, error) {
-	host, ok := platformOf(d.Gateway.Type, d.Gateway.Config).(fileHost)
+func (g *Gateways) download(
+	ctx context.Context,
+	db *store.DB,
+	download *store.AttachmentDownload,
+) (*store.Upload, error) {
+	host, ok := platformOf(download.Gateway.Type, download.Gateway.Config).(fileHost)
 	switch {
-	case d.Gateway.ID == "":
+	case download.Gateway.ID == "":
 		return nil, newClientError("the gateway was deleted", nil)
-	case d.Gateway.Locked:
+	case download.Gateway.Locked:
 		return nil, newClientError(lockedConfig, nil)
 	case !ok:
 		return nil, newClientError("files of this platform are not downloaded", nil)
-	case d.Attachment.Size > agent.MaxAttachmentBytes:
+	case download.Attachment.Size > agent.MaxAttachmentBytes:
 		return nil, store.ErrTooLarge
 	}
-	from, err := host.file(ctx, g, d)
+	from, err := host.file(ctx, g, download)
 	if err != nil {
 		return nil, err
 	}
@@ -176,16 +181,22 @@ func (g *Gateways) download(ctx context.Context, db *store.DB, d *store.Attachme
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	media := mediaOf(head, cmp.Or(d.Attachment.MimeType, resp.Header.Get("Content-Type")))
+	media := mediaOf(head, cmp.Or(download.Attachment.MimeType, resp.Header.Get("Content-Type")))
 	if strings.HasPrefix(media, "text/html") &&
-		!strings.HasPrefix(d.Attachment.MimeType, "text/html") &&
+		!strings.HasPrefix(download.Attachment.MimeType, "text/html") &&
 		from.credential != "" {
 		return nil, newClientError(
 			"the platform sent a page in place of the file: the credential may not read files",
 			nil,
 		)
 	}
-	return db.ReceiveFile(ctx, fileName(d.Attachment, from, resp.Header, media), media, body, agent.MaxAttachmentBytes)
+	return db.ReceiveFile(
+		ctx,
+		fileName(download.Attachment, from, resp.Header, media),
+		media,
+		body,
+		agent.MaxAttachmentBytes,
+	)
 }
 
 // openFile requests a file and returns the successful response.
@@ -331,15 +342,19 @@ func (twilio) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) 
 
 // file asks Telegram for the location of a file, see
 // https://core.telegram.org/bots/api#getfile. The bot's token is part of the URL.
-func (tg telegram) file(ctx context.Context, g *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
-	c := d.Gateway.Config
+func (tg telegram) file(
+	ctx context.Context,
+	gateways *Gateways,
+	download *store.AttachmentDownload,
+) (fileRequest, error) {
+	config := download.Gateway.Config
 	var found struct {
 		Size int64  `json:"file_size"`
 		Path string `json:"file_path"`
 	}
 	if err := tg.call(
-		ctx, g, c, "getFile", true,
-		map[string]string{"file_id": d.Attachment.ID},
+		ctx, gateways, config, "getFile", true,
+		map[string]string{"file_id": download.Attachment.ID},
 		&found,
 	); err != nil {
 		var status *statusError
@@ -354,12 +369,12 @@ func (tg telegram) file(ctx context.Context, g *Gateways, d *store.AttachmentDow
 	if found.Path == "" || strings.HasPrefix(found.Path, "/") || strings.Contains(found.Path, "..") {
 		return fileRequest{}, newClientError(telegramMalformed, nil)
 	}
-	address := baseURL(c.APIBaseURL, telegramBase) + "/file/bot" + url.PathEscape(c.BotToken) + "/" +
+	address := baseURL(config.APIBaseURL, telegramBase) + "/file/bot" + url.PathEscape(config.BotToken) + "/" +
 		(&url.URL{Path: found.Path}).EscapedPath()
 	return fileRequest{
 		url:    address,
 		direct: true,
-		name:   cmp.Or(d.Attachment.Type, "file") + path.Ext(found.Path),
+		name:   cmp.Or(download.Attachment.Type, "file") + path.Ext(found.Path),
 	}, nil
 }
 
@@ -389,8 +404,8 @@ type StoredFile struct {
 
 // Attachment returns a file of a message with its content, at most 10 MB. If its
 // download is due, Attachment waits for it.
-func (g *Gateways) Attachment(ctx context.Context, db *store.DB, messageID int64, n int) (StoredFile, error) {
-	f, err := db.Attachment(ctx, messageID, n)
+func (g *Gateways) Attachment(ctx context.Context, db *store.DB, messageID int64, count int) (StoredFile, error) {
+	file, err := db.Attachment(ctx, messageID, count)
 	if agent.ErrorCode(err) == agent.CodeConflict {
 		id, e := db.MessageConversation(ctx, messageID)
 		if e != nil {
@@ -402,7 +417,7 @@ func (g *Gateways) Attachment(ctx context.Context, db *store.DB, messageID int64
 			if err := g.files.queue.steps.Wait(ctx, key); err != nil {
 				return StoredFile{}, err
 			}
-			if f, err = db.Attachment(ctx, messageID, n); agent.ErrorCode(err) != agent.CodeConflict {
+			if file, err = db.Attachment(ctx, messageID, count); agent.ErrorCode(err) != agent.CodeConflict {
 				break
 			}
 		}
@@ -410,10 +425,10 @@ func (g *Gateways) Attachment(ctx context.Context, db *store.DB, messageID int64
 	if err != nil {
 		return StoredFile{}, err
 	}
-	if f.Size > maxFileNode {
+	if file.Size > maxFileNode {
 		return StoredFile{}, agent.Invalid("index", "is of a file of more than 10 MB, which a workflow cannot read")
 	}
 	var data bytes.Buffer
-	err = f.WriteTo(ctx, &data)
-	return StoredFile{f.Name, f.MediaType, data.Bytes()}, err
+	err = file.WriteTo(ctx, &data)
+	return StoredFile{file.Name, file.MediaType, data.Bytes()}, err
 }

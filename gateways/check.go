@@ -27,15 +27,15 @@ var namedField = regexp.MustCompile(`config\.[A-Za-z]+`)
 
 // failedField returns the config field that caused a verification to fail, or "" if it
 // is no single one.
-func failedField(o store.OpenGateway, err error) string {
+func failedField(gateway store.OpenGateway, err error) string {
 	if field := namedField.FindString(clientMessage(err)); field != "" {
 		return field
 	}
-	credential := credentialFields[o.Type]
-	if o.Type == agent.GatewayEmail && o.Config.Provider == agent.ProviderResend {
+	credential := credentialFields[gateway.Type]
+	if gateway.Type == agent.GatewayEmail && gateway.Config.Provider == agent.ProviderResend {
 		credential = "config.apiKey"
 	}
-	smtp := o.Type == agent.GatewayEmail && credential == ""
+	smtp := gateway.Type == agent.GatewayEmail && credential == ""
 	status := statusOf(err)
 	switch {
 	case smtp && slices.Contains([]int{530, 534, 535, 538}, smtpStatus(err)):
@@ -47,9 +47,9 @@ func failedField(o store.OpenGateway, err error) string {
 	case status != nil &&
 		slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, status.status):
 		return credential
-	case o.Type == agent.GatewayWebhook:
+	case gateway.Type == agent.GatewayWebhook:
 		return "config.url"
-	case status == nil && o.Config.APIBaseURL != "":
+	case status == nil && gateway.Config.APIBaseURL != "":
 		return "config.apiBaseUrl"
 	}
 	return ""
@@ -70,46 +70,51 @@ type TestResult struct {
 
 // SendTest sends a text through one gateway, outside of any conversation. A
 // refusal by the platform is reported in the outcome, not as an error.
-func (g *Gateways) SendTest(ctx context.Context, db *store.DB, id string, m TestMessage) (t TestResult, err error) {
+func (g *Gateways) SendTest(
+	ctx context.Context,
+	db *store.DB,
+	id string,
+	message TestMessage,
+) (result TestResult, err error) {
 	gateway, err := db.Gateway(ctx, id)
 	if err != nil {
-		return t, err
+		return result, err
 	}
-	m.To, m.Text = strings.TrimSpace(m.To), strings.TrimSpace(m.Text)
+	message.To, message.Text = strings.TrimSpace(message.To), strings.TrimSpace(message.Text)
 	var is agent.Issues
-	is.Check(m.To != "", "to", "is required")
-	is.Check(len(m.To) <= maxToBytes, "to", "is too long")
-	is.Check(m.Text != "", "text", "is required")
-	is.Check(len(m.Text) <= agent.MaxMessageLength, "text", "is too long")
+	is.Check(message.To != "", "to", "is required")
+	is.Check(len(message.To) <= maxToBytes, "to", "is too long")
+	is.Check(message.Text != "", "text", "is required")
+	is.Check(len(message.Text) <= agent.MaxMessageLength, "text", "is too long")
 	if err := is.Err(); err != nil {
-		return t, err
+		return result, err
 	}
 	if gateway.Status != agent.GatewayActive {
-		return t, agent.Errorf(agent.CodeConflict, "the gateway is not active: verify it")
+		return result, agent.Errorf(agent.CodeConflict, "the gateway is not active: verify it")
 	}
 	began := g.now()
 	if gateway.Type == agent.GatewayEmail {
-		t.ID, _, err = g.SendEmail(ctx, db, id, &Email{
-			To:      []string{m.To},
+		result.ID, _, err = g.SendEmail(ctx, db, id, &Email{
+			To:      []string{message.To},
 			Subject: testSubject,
-			Text:    m.Text,
+			Text:    message.Text,
 		})
 	} else {
 		var sent Sent
 		sent, err = g.Send(ctx, db, SendRequest{
 			Type:      gateway.Type,
 			GatewayID: id,
-			To:        m.To,
-			Text:      m.Text,
+			To:        message.To,
+			Text:      message.Text,
 		})
-		t.ID = sent.ID
+		result.ID = sent.ID
 	}
-	t.Took = g.now().Sub(began)
+	result.Took = g.now().Sub(began)
 	if agent.ErrorCode(err) == agent.CodeUpstream {
-		t.Error = agent.Explain(err)
-		return t, nil
+		result.Error = agent.Explain(err)
+		return result, nil
 	}
-	return t, err
+	return result, err
 }
 
 // testSubject is the subject of a test message by email.

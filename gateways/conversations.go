@@ -51,34 +51,34 @@ type conversationQueue struct {
 // several times those that run.
 const conversationsEnqueued = 64
 
-func newConversationQueue(o conversationOptions) *conversationQueue {
-	q := &conversationQueue{conversationOptions: o}
-	q.agents = work.New(work.Options[*store.DB]{
-		Run:   q.enqueueDue,
+func newConversationQueue(options conversationOptions) *conversationQueue {
+	queue := &conversationQueue{conversationOptions: options}
+	queue.agents = work.New(work.Options[*store.DB]{
+		Run:   queue.enqueueDue,
 		Limit: agentsAtOnce,
-		Now:   o.now,
+		Now:   options.now,
 		OnError: func(db *store.DB, err error) {
-			q.log.Error("read due conversations", "task", q.task, "agent", db.ID(), "error", err)
+			queue.log.Error("read due conversations", "task", queue.task, "agent", db.ID(), "error", err)
 		},
 	})
-	q.steps = work.New(work.Options[conversation]{
-		Run:        q.run,
-		Limit:      o.limit,
-		Now:        o.now,
+	queue.steps = work.New(work.Options[conversation]{
+		Run:        queue.run,
+		Limit:      options.limit,
+		Now:        options.now,
 		Group:      func(key conversation) any { return key.db },
-		GroupLimit: func(any) int { return o.perAgent },
+		GroupLimit: func(any) int { return options.perAgent },
 		Backoff:    func(int, error) time.Duration { return errorPause },
 		OnError: func(key conversation, err error) {
-			q.log.Error(
+			queue.log.Error(
 				"process conversation",
-				"task", q.task,
+				"task", queue.task,
 				"agent", key.db.ID(),
 				"conversation", key.id,
 				"error", err,
 			)
 		},
 	})
-	return q
+	return queue
 }
 
 func (q *conversationQueue) start(ctx context.Context) {

@@ -37,8 +37,8 @@ func (discord) missing(c agent.GatewayConfig) []string {
 // call calls the API as the bot.
 func (discord) call(
 	ctx context.Context,
-	g *Gateways,
-	c agent.GatewayConfig,
+	gateways *Gateways,
+	config agent.GatewayConfig,
 	method, path string,
 	repeats bool,
 	in, out any,
@@ -46,9 +46,9 @@ func (discord) call(
 	call := apiCall{
 		platform:   "Discord",
 		method:     method,
-		url:        baseURL(c.APIBaseURL, discordBase) + path,
+		url:        baseURL(config.APIBaseURL, discordBase) + path,
 		idempotent: repeats,
-		header:     http.Header{"Authorization": {"Bot " + c.BotToken}},
+		header:     http.Header{"Authorization": {"Bot " + config.BotToken}},
 	}
 	if in != nil {
 		body, err := json.Marshal(in)
@@ -57,27 +57,27 @@ func (discord) call(
 		}
 		call.body = body
 	}
-	return refusal(g.call(ctx, call, out), "Discord", "bot token")
+	return refusal(gateways.call(ctx, call, out), "Discord", "bot token")
 }
 
-func (d discord) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+func (d discord) verify(ctx context.Context, gateways *Gateways, config agent.GatewayConfig) (any, error) {
 	var info DiscordInfo
-	if err := d.call(ctx, g, c, http.MethodGet, "/users/@me", true, nil, &info); err != nil {
+	if err := d.call(ctx, gateways, config, http.MethodGet, "/users/@me", true, nil, &info); err != nil {
 		return nil, err
 	}
 	var app struct {
 		ID        string `json:"id"`
 		VerifyKey string `json:"verify_key"`
 	}
-	if err := d.call(ctx, g, c, http.MethodGet, "/applications/@me", true, nil, &app); err != nil {
+	if err := d.call(ctx, gateways, config, http.MethodGet, "/applications/@me", true, nil, &app); err != nil {
 		return nil, err
 	}
 	switch {
 	case info.ID == "" || app.ID == "":
 		return nil, newClientError("Discord sent a response that could not be read", nil)
-	case app.ID != c.ApplicationID:
+	case app.ID != config.ApplicationID:
 		return nil, newClientError("config.applicationId is not the id of the bot's application", nil)
-	case app.VerifyKey != "" && !strings.EqualFold(app.VerifyKey, c.PublicKey):
+	case app.VerifyKey != "" && !strings.EqualFold(app.VerifyKey, config.PublicKey):
 		return nil, newClientError("config.publicKey is not the public key of the bot's application", nil)
 	}
 	return info, nil
@@ -111,13 +111,13 @@ func (discord) recipient(thread string) (to, within string) {
 }
 
 // send responds to the command that m.Token belongs to, or posts to a channel.
-func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
+func (d discord) send(ctx context.Context, gateways *Gateways, config agent.GatewayConfig, m Message) (Sent, error) {
 	first := m.Skip == 0
 	parts, _ := formatDiscord.parts(m.Text, discordLimit)
 	return sendParts(m, parts, func(text, key string) (Sent, error) {
 		defer func() { first = false }()
 		if m.Token != "" {
-			sent, err := d.respond(ctx, g, c, m.Token, text, first)
+			sent, err := d.respond(ctx, gateways, config, m.Token, text, first)
 			status := statusOf(err)
 			if !first ||
 				status == nil ||
@@ -136,7 +136,7 @@ func (d discord) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m
 			message.Reference = &discordReference{MessageID: m.Thread}
 		}
 		return d.createMessage(
-			ctx, g, c, http.MethodPost,
+			ctx, gateways, config, http.MethodPost,
 			"/channels/"+url.PathEscape(m.To)+"/messages",
 			key != "",
 			message,
@@ -166,8 +166,8 @@ func (d discord) respond(
 
 func (d discord) createMessage(
 	ctx context.Context,
-	g *Gateways,
-	c agent.GatewayConfig,
+	gateways *Gateways,
+	config agent.GatewayConfig,
 	method, path string,
 	repeats bool,
 	message discordMessage,
@@ -176,7 +176,7 @@ func (d discord) createMessage(
 		ID        string `json:"id"`
 		ChannelID string `json:"channel_id"`
 	}
-	if err := d.call(ctx, g, c, method, path, repeats, message, &posted); err != nil {
+	if err := d.call(ctx, gateways, config, method, path, repeats, message, &posted); err != nil {
 		return Sent{}, err
 	}
 	if posted.ID == "" {
@@ -260,8 +260,8 @@ type discordOption struct {
 	Options []discordOption `json:"options"` // of a subcommand
 }
 
-func (d discord) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
-	if !discordSigned(o.Config.PublicKey, p, now) {
+func (d discord) parsePost(gateway store.OpenGateway, p Post, now time.Time) (Parsed, error) {
+	if !discordSigned(gateway.Config.PublicKey, p, now) {
 		return Parsed{}, badSignature()
 	}
 	var post discordPost

@@ -155,40 +155,40 @@ func (g *Gateways) SendEmail(
 	ctx context.Context,
 	db *store.DB,
 	gatewayID string,
-	e *Email,
+	email *Email,
 ) (messageID string, accepted []string, err error) {
-	e.normalize()
-	if err := e.Validate(); err != nil {
+	email.normalize()
+	if err := email.Validate(); err != nil {
 		return "", nil, err
 	}
-	o, err := db.SendingGateway(ctx, agent.GatewayEmail, gatewayID)
+	gateway, err := db.SendingGateway(ctx, agent.GatewayEmail, gatewayID)
 	if err != nil {
 		return "", nil, err
 	}
-	m, ok := platformOf(o.Type, o.Config).(mailer)
+	m, ok := platformOf(gateway.Type, gateway.Config).(mailer)
 	if !ok {
-		return "", nil, fmt.Errorf("gateway %s sends no email", o.ID)
+		return "", nil, fmt.Errorf("gateway %s sends no email", gateway.ID)
 	}
-	if missing := m.missing(o.Config); len(missing) > 0 {
+	if missing := m.missing(gateway.Config); len(missing) > 0 {
 		return "", nil, agent.Invalid(
 			"gateway_id",
 			"refers to a gateway with an incomplete config: "+missingFields(missing),
 		)
 	}
-	s, err := db.BeginImmediate(ctx, e.immediate(o))
+	sending, err := db.BeginImmediate(ctx, email.immediate(gateway))
 	if err != nil {
 		return "", nil, err
 	}
 	switch {
-	case s.Refused != "":
-		return "", nil, &NotAnsweredError{s.Refused}
-	case s.Sent, s.Simulated:
-		return notSent(s, "").ID, bareAddresses(e.To, e.CC, e.BCC), nil
+	case sending.Refused != "":
+		return "", nil, &NotAnsweredError{sending.Refused}
+	case sending.Sent, sending.Simulated:
+		return notSent(sending, "").ID, bareAddresses(email.To, email.CC, email.BCC), nil
 	}
 	defer func() {
-		g.endImmediate(ctx, db, s, Sent{ID: messageID}, err)
+		g.endImmediate(ctx, db, sending, Sent{ID: messageID}, err)
 	}()
-	if e, err = e.withLinks(ctx, db); err != nil {
+	if email, err = email.withLinks(ctx, db); err != nil {
 		return "", nil, err
 	}
 	call, cancel := context.WithTimeout(ctx, callTimeout)
@@ -196,14 +196,14 @@ func (g *Gateways) SendEmail(
 	messageID, err = m.send(
 		call,
 		g,
-		o.Config,
-		messageIDOf(db.ID(), o.Config.FromAddress, e),
-		e,
+		gateway.Config,
+		messageIDOf(db.ID(), gateway.Config.FromAddress, email),
+		email,
 	)
 	if err != nil {
 		return "", nil, upstreamError(err)
 	}
-	return messageID, bareAddresses(e.To, e.CC, e.BCC), nil
+	return messageID, bareAddresses(email.To, email.CC, email.BCC), nil
 }
 
 // withLinks returns an email with links in place of references to takeovers.

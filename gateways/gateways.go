@@ -46,38 +46,39 @@ const callTimeout = 60 * time.Second
 const maxPlatformAnswer = 4 << 20
 
 // New returns the gateways of a folder's agents.
-func New(o Options) *Gateways {
-	g := &Gateways{
-		folder:  o.Folder,
-		version: o.Version,
-		address: o.Address,
-		public:  o.Public,
-		log:     o.Logger(),
+func New(options Options) *Gateways {
+	gateways := &Gateways{
+		folder:  options.Folder,
+		version: options.Version,
+		address: options.Address,
+		public:  options.Public,
+		log:     options.Logger(),
 		now:     time.Now,
 		wait:    clock.Sleep,
 		guard: egress.New(egress.Policy{
-			Allow:         o.Allow,
+			Allow:         options.Allow,
 			MaxResponse:   maxPlatformAnswer,
 			HeaderTimeout: 30 * time.Second,
 		}),
 	}
-	g.client = g.guard.HTTP()
-	g.client.CheckRedirect = func(*http.Request, []*http.Request) error {
+	gateways.client = gateways.guard.HTTP()
+	gateways.client.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}
-	g.out, g.visitors = newOutgoing(g), newVisitors(o.Folder.DerivedKey("visitors of websites"))
-	g.files = newAttachments(
-		g,
+	gateways.out, gateways.visitors =
+		newOutgoing(gateways), newVisitors(options.Folder.DerivedKey("visitors of websites"))
+	gateways.files = newAttachments(
+		gateways,
 		egress.New(egress.Policy{
-			Allow:         o.Allow,
+			Allow:         options.Allow,
 			MaxResponse:   agent.MaxAttachmentBytes + 1,
 			HeaderTimeout: 30 * time.Second,
 		}),
 	)
-	g.folder.OnPending(func(db *store.DB, p store.Pending) {
-		g.out.queue.agents.Notify(db, p.Messages.Time, p.Changed)
+	gateways.folder.OnPending(func(db *store.DB, p store.Pending) {
+		gateways.out.queue.agents.Notify(db, p.Messages.Time, p.Changed)
 	})
-	return g
+	return gateways
 }
 
 // PublicURL returns the address at which platforms reach this server, or "" if
@@ -189,25 +190,25 @@ func clientMessage(err error) string {
 }
 
 // platformOf returns the platform of a gateway, or nil if there is none.
-func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
+func platformOf(gatewayType agent.GatewayType, config agent.GatewayConfig) platform {
 	switch {
-	case t == agent.GatewayEmail && config.Provider == agent.ProviderResend:
+	case gatewayType == agent.GatewayEmail && config.Provider == agent.ProviderResend:
 		return resend{}
-	case t == agent.GatewayEmail:
+	case gatewayType == agent.GatewayEmail:
 		return smtp{}
-	case t == agent.GatewaySlack:
+	case gatewayType == agent.GatewaySlack:
 		return slack{}
-	case t == agent.GatewayDiscord:
+	case gatewayType == agent.GatewayDiscord:
 		return discord{}
-	case t == agent.GatewaySMS:
+	case gatewayType == agent.GatewaySMS:
 		return twilioSMS
-	case t == agent.GatewayWhatsApp:
+	case gatewayType == agent.GatewayWhatsApp:
 		return twilioWhatsApp
-	case t == agent.GatewayTelegram:
+	case gatewayType == agent.GatewayTelegram:
 		return telegram{}
-	case t == agent.GatewayWebhook:
+	case gatewayType == agent.GatewayWebhook:
 		return hook{}
-	case t == agent.GatewayWeb:
+	case gatewayType == agent.GatewayWeb:
 		return web{}
 	}
 	return nil
@@ -216,25 +217,25 @@ func platformOf(t agent.GatewayType, config agent.GatewayConfig) platform {
 // Verify checks a gateway's config with the platform, and sets the gateway to
 // active, or to error with the reason.
 func (g *Gateways) Verify(ctx context.Context, db *store.DB, id string) (Verified, error) {
-	o, err := db.OpenGateway(ctx, id)
+	gateway, err := db.OpenGateway(ctx, id)
 	if err != nil {
 		return Verified{}, err
 	}
-	p := platformOf(o.Type, o.Config)
+	p := platformOf(gateway.Type, gateway.Config)
 	if p == nil {
-		return Verified{Error: "this server does not support gateways of type " + string(o.Type) + ""}, nil
+		return Verified{Error: "this server does not support gateways of type " + string(gateway.Type) + ""}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	v := Verified{}
-	info, err := g.checkConfig(ctx, p, o)
+	info, err := g.checkConfig(ctx, p, gateway)
 	if err != nil {
-		v.Error, v.Field = clientMessage(err), failedField(o, err)
+		v.Error, v.Field = clientMessage(err), failedField(gateway, err)
 		g.log.Info("verify gateway", "agent", db.ID(), "gateway", id, "error", err)
 	} else {
 		v = Verified{Success: true, Info: info}
 	}
-	return v, db.EndVerify(context.WithoutCancel(ctx), o.Gateway, v.Error)
+	return v, db.EndVerify(context.WithoutCancel(ctx), gateway.Gateway, v.Error)
 }
 
 func (g *Gateways) checkConfig(ctx context.Context, p platform, o store.OpenGateway) (any, error) {

@@ -71,24 +71,24 @@ type hookMessage struct {
 
 // send posts a message to the target. The same key yields the same webhook-id,
 // by which the target recognizes a repeat.
-func (h hook) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
+func (h hook) send(ctx context.Context, gateways *Gateways, config agent.GatewayConfig, message Message) (Sent, error) {
 	id := agent.NewID("message")
-	if m.Key != "" {
-		sum := sha256.Sum256([]byte(m.Key))
+	if message.Key != "" {
+		sum := sha256.Sum256([]byte(message.Key))
 		id = "message-" + hex.EncodeToString(sum[:16])
 	}
 	body, err := json.Marshal(hookMessage{
 		Type:      "message",
-		Timestamp: agent.At(g.now()),
-		To:        m.To,
-		Thread:    cmp.Or(m.Thread, m.To),
-		Text:      m.Text,
-		Format:    m.Format,
+		Timestamp: agent.At(gateways.now()),
+		To:        message.To,
+		Thread:    cmp.Or(message.Thread, message.To),
+		Text:      message.Text,
+		Format:    message.Format,
 	})
 	if err != nil {
 		return Sent{}, err
 	}
-	answer, err := h.post(ctx, g, c, id, body)
+	answer, err := h.post(ctx, gateways, config, id, body)
 	if err != nil {
 		return Sent{}, err
 	}
@@ -98,7 +98,7 @@ func (h hook) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Me
 	if json.Unmarshal(answer.body, &reply) == nil && reply.ID != "" && len(reply.ID) <= 500 {
 		id = reply.ID
 	}
-	return Sent{ID: id, Channel: m.To}, nil
+	return Sent{ID: id, Channel: message.To}, nil
 }
 
 func (hook) recipient(thread string) (to, within string) { return thread, "" }
@@ -109,23 +109,23 @@ func (hook) dedupWindow(Message) time.Duration { return 24 * time.Hour }
 // post sends a signed body to the target, with the gateway's own headers.
 func (hook) post(
 	ctx context.Context,
-	g *Gateways,
-	c agent.GatewayConfig,
+	gateways *Gateways,
+	config agent.GatewayConfig,
 	id string,
 	body []byte,
 ) (rawAnswer, error) {
 	header := http.Header{}
-	for name, value := range c.Headers {
+	for name, value := range config.Headers {
 		header.Set(name, value)
 	}
-	signature.SetHeaders(header, []string{c.Secret}, id, g.now(), body)
+	signature.SetHeaders(header, []string{config.Secret}, id, gateways.now(), body)
 	var answer rawAnswer
-	err := g.call(
+	err := gateways.call(
 		ctx,
 		apiCall{
 			platform:   "the target",
 			method:     http.MethodPost,
-			url:        c.URL,
+			url:        config.URL,
 			header:     header,
 			body:       body,
 			idempotent: true,
@@ -181,16 +181,16 @@ func (f *looseString) UnmarshalJSON(raw []byte) error {
 // headers, GitHub's X-Hub-Signature-256, or the secret itself. Ids are stored,
 // so an intercepted post cannot be replayed. If only the body is signed, and
 // contains no id, it cannot be replayed within signature.MaxAge.
-func (hook) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
-	proof, ok := verifyHook(o.Config.Secret, p, now)
+func (hook) parsePost(gateway store.OpenGateway, post Post, now time.Time) (Parsed, error) {
+	proof, ok := verifyHook(gateway.Config.Secret, post, now)
 	if !ok {
 		return Parsed{}, badSignature()
 	}
-	p.Body = charset.Decode(p.Body, p.Header.Get("Content-Type")) // it was signed as it came
-	if !json.Valid(p.Body) {
+	post.Body = charset.Decode(post.Body, post.Header.Get("Content-Type")) // it was signed as it came
+	if !json.Valid(post.Body) {
 		return Parsed{}, agent.Errorf(agent.CodeInvalidJSON, "the body is not JSON")
 	}
-	if err := agent.CheckNesting("body", p.Body); err != nil {
+	if err := agent.CheckNesting("body", post.Body); err != nil {
 		return Parsed{}, err
 	}
 	t := Parsed{
@@ -198,7 +198,7 @@ func (hook) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error
 		Hashed:   proof.hashed,
 		Delivery: proof.delivery,
 	}
-	if in, ok := parseHookMessage(p.Body); ok {
+	if in, ok := parseHookMessage(post.Body); ok {
 		if in.ID == "" {
 			in.ID, in.Hashed = proof.id, proof.hashed
 		}
@@ -224,31 +224,31 @@ type postID struct {
 
 // verifyHook reports whether a post is authentic, and how to recognize a repeat
 // of it. A sender that sends the secret itself may send the same content twice.
-func verifyHook(secret string, p Post, now time.Time) (postID, bool) {
+func verifyHook(secret string, post Post, now time.Time) (postID, bool) {
 	if secret == "" {
 		return postID{}, false
 	}
-	id := standardHeader(p.Header, "id")
-	if signatures := standardHeader(p.Header, "signature"); signatures != "" {
+	id := standardHeader(post.Header, "id")
+	if signatures := standardHeader(post.Header, "signature"); signatures != "" {
 		return postID{id: id}, signature.Verify(
 			secret,
 			id,
-			standardHeader(p.Header, "timestamp"),
+			standardHeader(post.Header, "timestamp"),
 			signatures,
-			p.Body,
+			post.Body,
 			now,
 		) == nil
 	}
-	if given := p.Header.Get(agent.DefaultSignatureHeader); strings.HasPrefix(given, "sha256=") {
+	if given := post.Header.Get(agent.DefaultSignatureHeader); strings.HasPrefix(given, "sha256=") {
 		return postID{
-			bodyHash(p.Body),
+			bodyHash(post.Body),
 			true,
-			validText(p.Header.Get("X-GitHub-Delivery")),
-		}, signature.VerifyHMAC(given, secret, p.Body)
+			validText(post.Header.Get("X-GitHub-Delivery")),
+		}, signature.VerifyHMAC(given, secret, post.Body)
 	}
 	return postID{
 		id: cmp.Or(id, agent.NewID(agent.KindEvent)),
-	}, signature.SameSecret(p.Header.Get("X-Webhook-Secret"), secret)
+	}, signature.SameSecret(post.Header.Get("X-Webhook-Secret"), secret)
 }
 
 // parseHookMessage parses a body as a message.

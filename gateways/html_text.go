@@ -23,18 +23,18 @@ func htmlText(source string) string {
 			shown.Write(text)
 		}
 	}
-	for r, raw := markup.New([]byte(source)), false; ; {
-		switch kind := r.Next(); kind {
+	for reader, raw := markup.New([]byte(source)), false; ; {
+		switch kind := reader.Next(); kind {
 		case markup.End:
 			return cmp.Or(collapse(shown.String()), collapse(all.String()))
 		case markup.Text:
 			if !raw {
-				write(bytes.ReplaceAll(r.Text(), []byte("\n"), []byte(" ")))
+				write(bytes.ReplaceAll(reader.Text(), []byte("\n"), []byte(" ")))
 			}
 		default:
 			raw = false
-			hide.tag(r, kind)
-			switch atom.Lookup(r.Name()) {
+			hide.tag(reader, kind)
+			switch atom.Lookup(reader.Name()) {
 			case atom.Script, atom.Style, atom.Title: // text-only content
 				raw = kind == markup.StartTag
 			case atom.Br, atom.P, atom.Div, atom.Tr, atom.Li, atom.Ul, atom.Ol, atom.H1, atom.H2, atom.H3, atom.H4,
@@ -56,8 +56,8 @@ var voidElements = []atom.Atom{atom.Area, atom.Base, atom.Br, atom.Col, atom.Emb
 	atom.Link, atom.Meta, atom.Source, atom.Track, atom.Wbr}
 
 // tag takes the next tag into account.
-func (h *hiding) tag(r *markup.Reader, kind markup.Kind) {
-	name := string(r.Name())
+func (h *hiding) tag(reader *markup.Reader, kind markup.Kind) {
+	name := string(reader.Name())
 	switch {
 	case h.element == "p" && kind == markup.StartTag && name == "p": // it ends the one before
 		h.element = ""
@@ -73,8 +73,8 @@ func (h *hiding) tag(r *markup.Reader, kind markup.Kind) {
 		return
 	}
 	if kind == markup.StartTag &&
-		!slices.Contains(voidElements, atom.Lookup(r.Name())) &&
-		isHidden(r) {
+		!slices.Contains(voidElements, atom.Lookup(reader.Name())) &&
+		isHidden(reader) {
 		h.element, h.depth = name, 1
 	}
 }

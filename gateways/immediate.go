@@ -10,11 +10,11 @@ import (
 )
 
 // immediate returns a request as it is stored in the conversation that it reaches.
-func (r *SendRequest) immediate(o store.OpenGateway) store.Immediate {
+func (r *SendRequest) immediate(gateway store.OpenGateway) store.Immediate {
 	to := strings.TrimSpace(r.To)
 	m := store.Immediate{
-		GatewayID:      o.ID,
-		Type:           o.Type,
+		GatewayID:      gateway.ID,
+		Type:           gateway.Type,
 		Threads:        []string{to},
 		Addresses:      []string{to},
 		Text:           r.Text,
@@ -23,7 +23,7 @@ func (r *SendRequest) immediate(o store.OpenGateway) store.Immediate {
 		Format:         r.Format,
 		KeepReferences: r.KeepReferences,
 	}
-	switch o.Type {
+	switch gateway.Type {
 	case agent.GatewaySlack:
 		if channel, _, _ := strings.Cut(to, ":"); r.Thread != "" {
 			m.Threads = []string{channel + ":" + r.Thread, channel}

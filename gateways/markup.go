@@ -107,15 +107,15 @@ func fitting(pieces, open []piece, limit int) (end int, still []piece) {
 	inner := utf16Length(closing(open)) // what closing takes
 	line, space := 0, 0
 	var atLine, atSpace []piece
-	for i, p := range pieces {
-		units += utf16Length(p.text)
+	for index, piece := range pieces {
+		units += utf16Length(piece.text)
 		switch {
-		case p.ends:
+		case piece.ends:
 			inner -= utf16Length(now[len(now)-1].closes)
 			now = now[:len(now)-1]
-		case p.opens != "":
-			inner += utf16Length(p.closes)
-			now = append(slices.Clip(now), p)
+		case piece.opens != "":
+			inner += utf16Length(piece.closes)
+			now = append(slices.Clip(now), piece)
 		}
 		if units+inner > limit {
 			switch {
@@ -126,9 +126,9 @@ func fitting(pieces, open []piece, limit int) (end int, still []piece) {
 			}
 			return end, still
 		}
-		end, still = i+1, now
-		if i+1 < len(pieces) && units > limit/2 {
-			switch pieces[i+1].text {
+		end, still = index+1, now
+		if index+1 < len(pieces) && units > limit/2 {
+			switch pieces[index+1].text {
 			case "\n":
 				line, atLine = end, still
 			case " ":

@@ -34,7 +34,7 @@ type attempt struct {
 	outcome store.Ended
 }
 
-func newOutgoing(g *Gateways) *outgoing {
+func newOutgoing(gateways *Gateways) *outgoing {
 	o := &outgoing{
 		drain:      drainTime,
 		onAttempt:  func(attempt) {},
@@ -44,10 +44,10 @@ func newOutgoing(g *Gateways) *outgoing {
 		task:     "send messages",
 		limit:    sendsAtOnce,
 		perAgent: sendsPerAgent,
-		log:      g.log,
-		now:      func() time.Time { return g.now() },
-		due:      g.dueMessages,
-		step:     g.sendNext,
+		log:      gateways.log,
+		now:      func() time.Time { return gateways.now() },
+		due:      gateways.dueMessages,
+		step:     gateways.sendNext,
 	})
 	return o
 }
@@ -106,22 +106,22 @@ func (g *Gateways) dueMessages(
 // and records the outcome. An outcome that could not be recorded is the only
 // work when the step runs again.
 func (g *Gateways) sendNext(ctx context.Context, key conversation) error {
-	t := g.out.takeUnrecorded(key)
-	if t == nil {
+	attempt := g.out.takeUnrecorded(key)
+	if attempt == nil {
 		var err error
-		if t, err = g.attempt(ctx, key); t == nil || err != nil {
+		if attempt, err = g.attempt(ctx, key); attempt == nil || err != nil {
 			return err
 		}
 	}
-	err := agent.IgnoreNotFound(key.db.EndSending(context.WithoutCancel(ctx), t.sending, t.outcome))
+	err := agent.IgnoreNotFound(key.db.EndSending(context.WithoutCancel(ctx), attempt.sending, attempt.outcome))
 	if err != nil {
-		g.out.putUnrecorded(key, t)
+		g.out.putUnrecorded(key, attempt)
 		return err
 	}
-	if c := &t.sending.Conversation; t.sending.Gateway.Type == agent.GatewayWeb {
+	if c := &attempt.sending.Conversation; attempt.sending.Gateway.Type == agent.GatewayWeb {
 		g.visitors.notify(visitKey{key.db.ID(), c.GatewayID, c.ExternalThreadID})
 	}
-	g.out.onAttempt(*t)
+	g.out.onAttempt(*attempt)
 	return nil
 }
 
@@ -145,34 +145,34 @@ func (g *Gateways) attempt(ctx context.Context, key conversation) (*attempt, err
 	if key.db.Suspended() {
 		return nil, nil
 	}
-	s, err := key.db.BeginSending(ctx, key.id, agent.At(g.now()))
-	if err != nil || s == nil {
+	sending, err := key.db.BeginSending(ctx, key.id, agent.At(g.now()))
+	if err != nil || sending == nil {
 		return nil, err
 	}
-	if s.Interrupted {
-		return g.resolveInterrupted(s), nil
+	if sending.Interrupted {
+		return g.resolveInterrupted(sending), nil
 	}
 	sendCtx, cancel := delayCancel(ctx, g.out.drain)
 	defer cancel()
-	sent, err := g.deliver(sendCtx, key.db, s)
+	sent, err := g.deliver(sendCtx, key.db, sending)
 	if err != nil && sendCtx.Err() != nil && !isUnsent(err) {
 		return nil, ctx.Err()
 	}
 	t := &attempt{
-		s,
+		sending,
 		store.Ended{
-			Parts:      max(sent.Parts, s.Parts),
-			ExternalID: cmp.Or(s.ExternalID, sent.ID),
-			Channel:    cmp.Or(s.Channel, sent.Channel),
+			Parts:      max(sent.Parts, sending.Parts),
+			ExternalID: cmp.Or(sending.ExternalID, sent.ID),
+			Channel:    cmp.Or(sending.Channel, sent.Channel),
 		},
 	}
 	if err != nil {
-		t.outcome.Problem, t.outcome.Next = g.classify(err, s, g.now())
+		t.outcome.Problem, t.outcome.Next = g.classify(err, sending, g.now())
 		g.log.Info(
 			"send message",
 			"agent", key.db.ID(),
-			"message", s.MessageID,
-			"gateway", s.Gateway.ID,
+			"message", sending.MessageID,
+			"gateway", sending.Gateway.ID,
 			"error", key.db.HideLinks(err.Error()),
 		)
 	}

@@ -38,56 +38,56 @@ func permanentError(why string) error {
 }
 
 // deliver sends a message to its platform.
-func (g *Gateways) deliver(ctx context.Context, db *store.DB, s *store.Sending) (Sent, error) {
-	o, agentID := s.Gateway, db.ID()
-	p := platformOf(o.Type, o.Config)
+func (g *Gateways) deliver(ctx context.Context, db *store.DB, sending *store.Sending) (Sent, error) {
+	gateway, agentID := sending.Gateway, db.ID()
+	platform := platformOf(gateway.Type, gateway.Config)
 	switch {
-	case o.ID == "":
+	case gateway.ID == "":
 		return Sent{}, permanentError("the gateway was deleted")
-	case o.Locked:
+	case gateway.Locked:
 		return Sent{}, permanentError(lockedConfig)
-	case o.Status != agent.GatewayActive:
+	case gateway.Status != agent.GatewayActive:
 		return Sent{}, errInactive
-	case p == nil:
+	case platform == nil:
 		return Sent{}, permanentError("gateways of this type cannot send")
 	}
-	if missing := p.missing(o.Config); len(missing) > 0 {
+	if missing := platform.missing(gateway.Config); len(missing) > 0 {
 		return Sent{}, permanentError("the gateway's config is incomplete: " + missingFields(missing))
 	}
-	to := s.Conversation.Recipient(o.Type, &s.Contact)
+	to := sending.Conversation.Recipient(gateway.Type, &sending.Contact)
 	if to == "" {
 		return Sent{}, permanentError("the contact has no address on this platform")
 	}
 	var err error
-	if s.Text, err = db.TextToSend(ctx, s.Text, s.Metadata); err != nil {
+	if sending.Text, err = db.TextToSend(ctx, sending.Text, sending.Metadata); err != nil {
 		return Sent{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	switch p := p.(type) {
+	switch typed := platform.(type) {
 	case messenger:
 		m := Message{
-			Text:   s.Text,
-			Format: formatOf(s.Metadata),
-			Key:    s.Key(agentID),
-			Skip:   s.Parts,
-			Token:  s.Token,
+			Text:   sending.Text,
+			Format: formatOf(sending.Metadata),
+			Key:    sending.Key(agentID),
+			Skip:   sending.Parts,
+			Token:  sending.Token,
 		}
-		m.To, m.Thread = p.recipient(to)
-		sent, err := p.send(ctx, g, o.Config, m)
-		g.noteMoved(ctx, db, &o, m.To, sent)
+		m.To, m.Thread = typed.recipient(to)
+		sent, err := typed.send(ctx, g, gateway.Config, m)
+		g.noteMoved(ctx, db, &gateway, m.To, sent)
 		return sent, err
 	case mailer:
-		e := emailReply(s, to, agentID)
+		e := emailReply(sending, to, agentID)
 		e.normalize()
 		if err := e.Validate(); err != nil {
 			return Sent{}, err
 		}
-		id, err := p.send(
+		id, err := typed.send(
 			ctx,
 			g,
-			o.Config,
-			messageIDOf(agentID, o.Config.FromAddress, e),
+			gateway.Config,
+			messageIDOf(agentID, gateway.Config.FromAddress, e),
 			e,
 		)
 		return Sent{ID: id, Channel: to, Parts: 1}, err
@@ -106,20 +106,20 @@ func formatOf(metadata json.RawMessage) string {
 
 // emailReply returns an email with a message. It answers the contact's newest
 // email, if there is one.
-func emailReply(s *store.Sending, to, agentID string) *Email {
+func emailReply(sending *store.Sending, to, agentID string) *Email {
 	var answers struct {
 		Subject string `json:"subject"`
 		ReplyTo string `json:"reply_to"`
 	}
-	_ = json.Unmarshal(s.Answers, &answers) // if it was not an email, all fields are empty
+	_ = json.Unmarshal(sending.Answers, &answers) // if it was not an email, all fields are empty
 	var own struct {
 		Subject string `json:"subject"`
 	}
-	_ = json.Unmarshal(s.Conversation.Metadata, &own)
+	_ = json.Unmarshal(sending.Conversation.Metadata, &own)
 	subject := cmp.Or(
 		strings.Join(strings.Fields(answers.Subject), " "),
 		own.Subject,
-		"Message from "+cmp.Or(s.Gateway.Config.FromName, s.Gateway.Config.FromAddress),
+		"Message from "+cmp.Or(sending.Gateway.Config.FromName, sending.Gateway.Config.FromAddress),
 	)
 	if answers.Subject != "" && !strings.HasPrefix(strings.ToLower(subject), "re:") {
 		subject = "Re: " + subject
@@ -127,16 +127,16 @@ func emailReply(s *store.Sending, to, agentID string) *Email {
 	e := &Email{
 		To:             []string{to},
 		Subject:        agent.Clip(subject, maxSubjectBytes/4),
-		Text:           s.Text,
-		IdempotencyKey: s.Key(agentID),
+		Text:           sending.Text,
+		IdempotencyKey: sending.Key(agentID),
 	}
-	if writtenBy(s.Metadata) != "human" {
+	if writtenBy(sending.Metadata) != "human" {
 		e.AutoSubmitted = autoReplied
 	}
 	if isAddress(answers.ReplyTo) {
 		e.To[0] = answers.ReplyTo
 	}
-	e.thread(s.Answers)
+	e.thread(sending.Answers)
 	return e
 }
 
@@ -164,19 +164,19 @@ func (e *Email) thread(metadata json.RawMessage) {
 
 // classify returns a text for people about a failed attempt, and the time of
 // the next one, or zero.
-func (g *Gateways) classify(err error, s *store.Sending, now time.Time) (problem string, next agent.Time) {
+func (g *Gateways) classify(err error, sending *store.Sending, now time.Time) (problem string, next agent.Time) {
 	var invalid *agent.Error
 	if problem = clientMessage(err); errors.As(err, &invalid) {
 		return agent.Clip(invalid.Message, 500), agent.Time{}
 	}
 	repeatable := isUnsent(err)
-	if !repeatable && !g.deduplicates(s, now) {
+	if !repeatable && !g.deduplicates(sending, now) {
 		return problem + outcomeUnknown, agent.Time{}
 	}
-	if repeatable && !isTemporary(err) || s.Attempt > len(sendPauses) {
+	if repeatable && !isTemporary(err) || sending.Attempt > len(sendPauses) {
 		return problem, agent.Time{}
 	}
-	pause := sendPauses[s.Attempt-1]
+	pause := sendPauses[sending.Attempt-1]
 	pause += time.Duration(rand.Float64() * float64(pause) / 10)
 	if status := statusOf(err); status != nil {
 		pause = max(pause, min(status.retryAfter, maxRetryAfter))

@@ -17,13 +17,13 @@ const whitespace = " \t\r\n"
 // sendParts sends the parts of a message after the first m.Skip, one after
 // another. key is the same for each attempt of a part, and empty without m.Key.
 // An error is returned with the number of parts sent.
-func sendParts(m Message, parts []string, one func(text, key string) (Sent, error)) (Sent, error) {
-	sent := Sent{Parts: m.Skip}
+func sendParts(message Message, parts []string, one func(text, key string) (Sent, error)) (Sent, error) {
+	sent := Sent{Parts: message.Skip}
 	if len(parts) > maxParts {
 		return sent, agent.Invalid("message", fmt.Sprintf("is too long: it would need more than %d messages", maxParts))
 	}
-	for i := m.Skip; i < len(parts); i++ {
-		key := m.Key
+	for i := message.Skip; i < len(parts); i++ {
+		key := message.Key
 		if key != "" && i > 0 {
 			key += "#" + strconv.Itoa(i)
 		}

@@ -60,36 +60,36 @@ func NewPoller(g *Gateways) *Poller {
 	return newPoller(g, pollBackoff)
 }
 
-func newPoller(g *Gateways, backoff func(failures int, err error) time.Duration) *Poller {
-	p := &Poller{
-		gateways: g,
-		log:      g.log,
+func newPoller(gateways *Gateways, backoff func(failures int, err error) time.Duration) *Poller {
+	poller := &Poller{
+		gateways: gateways,
+		log:      gateways.log,
 		stored:   func() {},
 		sessions: map[pollKey]pollSession{},
 	}
-	p.agents = work.New(work.Options[*store.DB]{
-		Run:   p.enqueueActive,
+	poller.agents = work.New(work.Options[*store.DB]{
+		Run:   poller.enqueueActive,
 		Limit: pollAgents,
 		OnError: func(db *store.DB, err error) {
-			p.log.Error("read gateways", "agent", db.ID(), "error", err)
+			poller.log.Error("read gateways", "agent", db.ID(), "error", err)
 		},
 	})
-	p.polls = work.New(work.Options[pollKey]{
-		Run:        p.poll,
+	poller.polls = work.New(work.Options[pollKey]{
+		Run:        poller.poll,
 		Limit:      pollsAtOnce,
 		Backoff:    backoff,
 		Group:      func(key pollKey) any { return key.db },
 		GroupLimit: func(any) int { return 0 },
 		OnError: func(key pollKey, err error) {
-			p.log.Info("fetch messages of gateway", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
+			poller.log.Info("fetch messages of gateway", "agent", key.db.ID(), "gateway", key.gateway, "error", err)
 		},
 	})
-	if !g.public {
-		g.folder.OnPending(func(db *store.DB, pending store.Pending) {
-			p.agents.EnqueueAt(db, pending.Gateways.Time)
+	if !gateways.public {
+		gateways.folder.OnPending(func(db *store.DB, pending store.Pending) {
+			poller.agents.EnqueueAt(db, pending.Gateways.Time)
 		})
 	}
-	return p
+	return poller
 }
 
 // pollBackoff returns how long a gateway waits after a failure: exponential
@@ -137,8 +137,8 @@ func (p *Poller) enqueueActive(ctx context.Context, db *store.DB) (work.Next, er
 
 // poll fetches updates of a gateway once.
 func (p *Poller) poll(ctx context.Context, key pollKey) (work.Next, error) {
-	s := p.session(key)
-	o, next, ok, err := key.db.PollFrom(ctx, key.gateway)
+	session := p.session(key)
+	gateway, next, ok, err := key.db.PollFrom(ctx, key.gateway)
 	switch {
 	case agent.ErrorCode(err) == agent.CodeNotFound, err == nil && (!ok || key.db.Agent().Status != agent.StatusActive):
 		p.setSession(key, pollSession{})
@@ -146,24 +146,24 @@ func (p *Poller) poll(ctx context.Context, key pollKey) (work.Next, error) {
 	case err != nil:
 		return work.Next{}, err
 	}
-	if s.problem != "" { // the problem persists, and the gateway was not changed in the meantime
-		if err := key.db.NoteGatewayError(ctx, key.gateway, s.problem); err != nil {
+	if session.problem != "" { // the problem persists, and the gateway was not changed in the meantime
+		if err := key.db.NoteGatewayError(ctx, key.gateway, session.problem); err != nil {
 			return work.Next{}, err
 		}
-		s.problem = ""
+		session.problem = ""
 	}
-	if !s.webhookDeleted {
-		s.next = next
+	if !session.webhookDeleted {
+		session.next = next
 	}
-	err = p.fetch(ctx, key.db, o, &s)
+	err = p.fetch(ctx, key.db, gateway, &session)
 	if ctx.Err() != nil {
 		return work.Next{}, ctx.Err()
 	}
 	if err == nil {
-		p.setSession(key, s)
+		p.setSession(key, session)
 		return work.Next{Again: true}, nil
 	}
-	return work.Next{}, p.fail(ctx, key, o, err)
+	return work.Next{}, p.fail(ctx, key, gateway, err)
 }
 
 // fail records the problem of a gateway. Polling ends if the token is rejected.
@@ -218,32 +218,32 @@ func retryAfter(err error) time.Duration {
 
 // fetch makes one call and stores the result. A session first deletes a webhook
 // that may still be set at Telegram.
-func (p *Poller) fetch(ctx context.Context, db *store.DB, o store.OpenGateway, s *pollSession) error {
-	if o.Locked {
+func (p *Poller) fetch(ctx context.Context, db *store.DB, gateway store.OpenGateway, session *pollSession) error {
+	if gateway.Locked {
 		return newClientError(lockedConfig, nil)
 	}
-	if !s.webhookDeleted {
+	if !session.webhookDeleted {
 		if err := p.call(
-			ctx, o.Config, "deleteWebhook", true,
+			ctx, gateway.Config, "deleteWebhook", true,
 			map[string]bool{"drop_pending_updates": false},
 			nil,
 		); err != nil {
 			return err
 		}
-		s.webhookDeleted = true
+		session.webhookDeleted = true
 	}
-	updates, err := p.getUpdates(ctx, o.Config, s.next, s.limit)
+	updates, err := p.getUpdates(ctx, gateway.Config, session.next, session.limit)
 	switch {
 	case err == nil:
-		s.limit = pollLimit
-	case s.limit > 1 && clientMessage(err) == telegramMalformed: // perhaps longer than what is read
-		s.limit /= 4
+		session.limit = pollLimit
+	case session.limit > 1 && clientMessage(err) == telegramMalformed: // perhaps longer than what is read
+		session.limit /= 4
 		return nil
 	default:
 		return err
 	}
 	// When none is left, the next update is new whatever its number.
-	if s.next, err = p.storeUpdates(ctx, db, o, updates); err != nil {
+	if session.next, err = p.storeUpdates(ctx, db, gateway, updates); err != nil {
 		return err
 	}
 	p.stored()
@@ -254,7 +254,7 @@ func (p *Poller) fetch(ctx context.Context, db *store.DB, o store.OpenGateway, s
 // is none, unless other gateways are waiting for their turn.
 func (p *Poller) getUpdates(
 	ctx context.Context,
-	c agent.GatewayConfig,
+	config agent.GatewayConfig,
 	next int64,
 	limit int,
 ) (updates []json.RawMessage, err error) {
@@ -263,7 +263,7 @@ func (p *Poller) getUpdates(
 		hold = 1
 	}
 	err = p.call(
-		ctx, c, "getUpdates", false,
+		ctx, config, "getUpdates", false,
 		map[string]any{
 			"offset":          next,
 			"limit":           limit,
@@ -292,12 +292,12 @@ func (p *Poller) call(
 func (p *Poller) storeUpdates(
 	ctx context.Context,
 	db *store.DB,
-	o store.OpenGateway,
+	gateway store.OpenGateway,
 	updates []json.RawMessage,
 ) (next int64, err error) {
 	receipts := make([]store.Receipt, 0, len(updates))
 	for _, raw := range updates {
-		id, t := readUpdate(botID(o.Config), raw)
+		id, t := readUpdate(botID(gateway.Config), raw)
 		if id == 0 {
 			return 0, newClientError(telegramMalformed, nil)
 		}
@@ -312,6 +312,6 @@ func (p *Poller) storeUpdates(
 	if next == 0 {
 		return 0, nil
 	}
-	_, err = db.ReceiveInbound(ctx, o.ID, receipts, next)
+	_, err = db.ReceiveInbound(ctx, gateway.ID, receipts, next)
 	return next, err
 }

@@ -42,65 +42,65 @@ func (g *Gateways) Receiver(ctx context.Context, db *store.DB, gatewayID string)
 // path and query of the request. A post that is not authentic is UNAUTHORIZED, an invalid
 // one a VALIDATION_ERROR; both are recorded on the gateway. Repeats get the same response
 // as the first time.
-func (r *Receiver) Receive(ctx context.Context, p Post) (Response, error) {
-	g, db, o, l := r.gateways, r.db, r.gateway, r.platform
-	t, err := g.parsePost(l, o, p)
-	if err == nil && p.Admit != nil {
-		err = p.Admit()
+func (r *Receiver) Receive(ctx context.Context, post Post) (Response, error) {
+	gateways, db, gateway, receiver := r.gateways, r.db, r.gateway, r.platform
+	parsed, err := gateways.parsePost(receiver, gateway, post)
+	if err == nil && post.Admit != nil {
+		err = post.Admit()
 	}
 	if err != nil {
-		return Response{}, g.noteRejected(ctx, db, o.ID, err)
+		return Response{}, gateways.noteRejected(ctx, db, gateway.ID, err)
 	}
-	if t.Ignored {
-		return t.Response, nil
+	if parsed.Ignored {
+		return parsed.Response, nil
 	}
-	if err := g.fetchOmitted(ctx, db, l, o, t.Messages); err != nil {
+	if err := gateways.fetchOmitted(ctx, db, receiver, gateway, parsed.Messages); err != nil {
 		return Response{}, err
 	}
-	if err := markUnanswerable(ctx, db, o.Type, t.Messages); err != nil {
+	if err := markUnanswerable(ctx, db, gateway.Type, parsed.Messages); err != nil {
 		return Response{}, err
 	}
 	receipt := store.Receipt{
-		EventID:  t.EventID,
-		Hashed:   t.Hashed,
-		Delivery: t.Delivery,
-		Messages: t.Messages,
-		Payload:  t.Payload,
-		Moved:    t.Moved,
+		EventID:  parsed.EventID,
+		Hashed:   parsed.Hashed,
+		Delivery: parsed.Delivery,
+		Messages: parsed.Messages,
+		Payload:  parsed.Payload,
+		Moved:    parsed.Moved,
 	}
-	if len(t.Messages) == 0 && t.Payload == nil {
-		receipt.Payload = payload(p)
+	if len(parsed.Messages) == 0 && parsed.Payload == nil {
+		receipt.Payload = payload(post)
 	}
-	_, err = db.ReceiveInbound(ctx, o.ID, []store.Receipt{receipt}, 0)
-	return t.Response, err
+	_, err = db.ReceiveInbound(ctx, gateway.ID, []store.Receipt{receipt}, 0)
+	return parsed.Response, err
 }
 
 // fetchOmitted fetches what the post omitted from new messages.
 func (g *Gateways) fetchOmitted(
 	ctx context.Context,
 	db *store.DB,
-	l receiver,
-	o store.OpenGateway,
+	receiver receiver,
+	gateway store.OpenGateway,
 	messages []agent.Inbound,
 ) error {
-	f, ok := l.(fetcher)
-	if !ok || o.Status != agent.GatewayActive {
+	f, ok := receiver.(fetcher)
+	if !ok || gateway.Status != agent.GatewayActive {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for i := range messages {
-		known, err := db.KnowsInbound(ctx, o.ID, messages[i].ID)
+		known, err := db.KnowsInbound(ctx, gateway.ID, messages[i].ID)
 		if err != nil {
 			return err
 		}
 		if known {
 			continue
 		}
-		if err := f.fetch(ctx, g, o.Config, &messages[i]); err != nil {
+		if err := f.fetch(ctx, g, gateway.Config, &messages[i]); err != nil {
 			problem := "a message could not be fetched: " + clientMessage(err)
 			e := agent.Errorf(agent.CodeUpstream, "%s", problem).Because(err)
-			return errors.Join(e, db.NoteGatewayError(context.WithoutCancel(ctx), o.ID, problem))
+			return errors.Join(e, db.NoteGatewayError(context.WithoutCancel(ctx), gateway.ID, problem))
 		}
 	}
 	return nil
@@ -140,12 +140,12 @@ func (g *Gateways) noteRejected(ctx context.Context, db *store.DB, id string, er
 
 // payload returns the event's payload for a post without a message: its JSON,
 // the fields of a form as an object, or else its text.
-func payload(p Post) json.RawMessage {
-	body := bytes.TrimSpace(p.Body)
+func payload(post Post) json.RawMessage {
+	body := bytes.TrimSpace(post.Body)
 	if json.Valid(body) {
 		return body
 	}
-	media, _, _ := mime.ParseMediaType(p.Header.Get("Content-Type"))
+	media, _, _ := mime.ParseMediaType(post.Header.Get("Content-Type"))
 	if media == "application/x-www-form-urlencoded" {
 		if form, err := url.ParseQuery(string(body)); err == nil {
 			fields := map[string]string{}

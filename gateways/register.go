@@ -25,22 +25,22 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 	if err != nil {
 		return Registered{}, err
 	}
-	o, err := db.OpenGateway(ctx, id)
+	gateway, err := db.OpenGateway(ctx, id)
 	if err != nil {
 		return Registered{}, err
 	}
-	p, ok := platformOf(o.Type, o.Config).(registrar)
+	p, ok := platformOf(gateway.Type, gateway.Config).(registrar)
 	if !ok {
 		return Registered{}, agent.Invalid(
 			"gatewayId",
 			"refers to a gateway that does not receive messages, so there is nothing to register",
 		)
 	}
-	o.WebhookBase = base
-	r := Registered{WebhookURL: g.publicBase(o) + agent.WebhookPath(db.ID(), o.ID)}
+	gateway.WebhookBase = base
+	r := Registered{WebhookURL: g.publicBase(gateway) + agent.WebhookPath(db.ID(), gateway.ID)}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if r.Instructions, err = g.registerWebhook(ctx, p, o, r.WebhookURL); err != nil {
+	if r.Instructions, err = g.registerWebhook(ctx, p, gateway, r.WebhookURL); err != nil {
 		r.Error = clientMessage(err)
 		g.log.Info("register webhook with platform", "agent", db.ID(), "gateway", id, "error", err)
 		return r, db.NoteGatewayError(context.WithoutCancel(ctx), id, "the webhook could not be registered: "+r.Error)
@@ -51,20 +51,20 @@ func (g *Gateways) Register(ctx context.Context, db *store.DB, id, base string) 
 
 func (g *Gateways) registerWebhook(
 	ctx context.Context,
-	p registrar,
-	o store.OpenGateway,
+	registrar registrar,
+	gateway store.OpenGateway,
 	address string,
 ) (string, error) {
-	if o.Locked {
+	if gateway.Locked {
 		return "", newClientError(lockedConfig, nil)
 	}
 	// there is no platform to call
-	if missing := p.missing(o.Config); len(missing) > 0 && o.Type != agent.GatewayWebhook {
+	if missing := registrar.missing(gateway.Config); len(missing) > 0 && gateway.Type != agent.GatewayWebhook {
 		return "", newClientError(missingFields(missing), nil)
 	}
-	how, err := p.register(ctx, g, o, address)
-	local := o.Type == agent.GatewayWebhook || o.Type == agent.GatewayTelegram
-	if how != "" && !local && g.reachable(o) != nil {
+	how, err := registrar.register(ctx, g, gateway, address)
+	local := gateway.Type == agent.GatewayWebhook || gateway.Type == agent.GatewayTelegram
+	if how != "" && !local && g.reachable(gateway) != nil {
 		how = "The platform cannot reach this address until SATCHEL_PUBLIC_URL is set. " + how
 	}
 	return how, err

@@ -46,19 +46,19 @@ func baseURL(configured, usual string) string {
 	return strings.TrimRight(configured, "/")
 }
 
-func (r resend) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+func (r resend) verify(ctx context.Context, gateways *Gateways, config agent.GatewayConfig) (any, error) {
 	var answer struct {
 		Data []struct{ Name, Status string }
 	}
-	if err := g.call(
+	if err := gateways.call(
 		ctx,
-		r.call(c, http.MethodGet, "/domains", nil),
+		r.call(config, http.MethodGet, "/domains", nil),
 		&answer,
 	); err != nil {
 		return nil, refusal(err, "Resend", "API key")
 	}
 	info := ResendInfo{Domains: []string{}}
-	_, own, _ := strings.Cut(c.FromAddress, "@")
+	_, own, _ := strings.Cut(config.FromAddress, "@")
 	for _, d := range answer.Data {
 		info.Domains = append(info.Domains, d.Name)
 		inside := strings.EqualFold(d.Name, own) || strings.HasSuffix(strings.ToLower(own), "."+strings.ToLower(d.Name))
@@ -69,10 +69,10 @@ func (r resend) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) 
 
 func (r resend) send(
 	ctx context.Context,
-	g *Gateways,
-	c agent.GatewayConfig,
+	gateways *Gateways,
+	config agent.GatewayConfig,
 	_ string,
-	e *Email,
+	email *Email,
 ) (string, error) {
 	body, err := json.Marshal(
 		struct {
@@ -87,20 +87,20 @@ func (r resend) send(
 
 			Headers map[string]string `json:"headers,omitempty"`
 		}{
-			(&mail.Address{Name: c.FromName, Address: mailbox.ASCII(c.FromAddress)}).String(), e.To, e.CC,
-			e.BCC, e.ReplyTo, e.Subject, e.Text, e.HTML, e.headers(),
+			(&mail.Address{Name: config.FromName, Address: mailbox.ASCII(config.FromAddress)}).String(),
+			email.To, email.CC, email.BCC, email.ReplyTo, email.Subject, email.Text, email.HTML, email.headers(),
 		},
 	)
 	if err != nil {
 		return "", err
 	}
-	call := r.call(c, http.MethodPost, "/emails", body)
-	call.idempotent = e.IdempotencyKey != "" // otherwise a repeat would not be recognized
+	call := r.call(config, http.MethodPost, "/emails", body)
+	call.idempotent = email.IdempotencyKey != "" // otherwise a repeat would not be recognized
 	if call.idempotent {
-		call.header.Set("Idempotency-Key", e.IdempotencyKey)
+		call.header.Set("Idempotency-Key", email.IdempotencyKey)
 	}
 	var answer struct{ ID string }
-	if err := g.call(ctx, call, &answer); err != nil {
+	if err := gateways.call(ctx, call, &answer); err != nil {
 		return "", refusal(err, "Resend", "API key")
 	}
 	if answer.ID == "" {

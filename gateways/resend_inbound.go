@@ -43,9 +43,9 @@ type resendEmail struct {
 	} `json:"attachments"`
 }
 
-func (r resend) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
+func (r resend) parsePost(gateway store.OpenGateway, p Post, now time.Time) (Parsed, error) {
 	id := p.Header.Get("Svix-Id")
-	secret := cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
+	secret := cmp.Or(gateway.Config.WebhookSecret, gateway.WebhookSecret)
 	if signature.Verify(
 		secret,
 		id,

@@ -66,25 +66,25 @@ func (r *SendRequest) Validate() error {
 // several messages, and the first one is returned. A platform's failure is an
 // UPSTREAM_ERROR. Only calls that the platform temporarily rejected are
 // retried.
-func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent, error) {
-	if err := r.Validate(); err != nil {
+func (g *Gateways) Send(ctx context.Context, db *store.DB, request SendRequest) (Sent, error) {
+	if err := request.Validate(); err != nil {
 		return Sent{}, err
 	}
-	o, err := db.SendingGateway(ctx, r.Type, r.GatewayID)
+	gateway, err := db.SendingGateway(ctx, request.Type, request.GatewayID)
 	if err != nil {
 		return Sent{}, err
 	}
-	p, ok := platformOf(o.Type, o.Config).(messenger)
-	if !ok || o.Type == agent.GatewayWeb { // its messages exist in conversations only
+	p, ok := platformOf(gateway.Type, gateway.Config).(messenger)
+	if !ok || gateway.Type == agent.GatewayWeb { // its messages exist in conversations only
 		return Sent{}, agent.Invalid("gateway_id", "refers to a gateway that cannot send text messages")
 	}
-	if missing := p.missing(o.Config); len(missing) > 0 {
+	if missing := p.missing(gateway.Config); len(missing) > 0 {
 		return Sent{}, agent.Invalid(
 			"gateway_id",
 			"refers to a gateway with an incomplete config: "+missingFields(missing),
 		)
 	}
-	s, err := db.BeginImmediate(ctx, r.immediate(o))
+	s, err := db.BeginImmediate(ctx, request.immediate(gateway))
 	if err != nil {
 		return Sent{}, err
 	}
@@ -92,9 +92,9 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 	case s.Refused != "":
 		return Sent{}, &NotAnsweredError{s.Refused}
 	case s.Sent, s.Simulated:
-		return notSent(s, r.To), nil
+		return notSent(s, request.To), nil
 	}
-	sent, err := g.sendNow(ctx, db, p, o, r)
+	sent, err := g.sendNow(ctx, db, p, gateway, request)
 	g.endImmediate(ctx, db, s, sent, err)
 	return sent, err
 }
@@ -103,29 +103,29 @@ func (g *Gateways) Send(ctx context.Context, db *store.DB, r SendRequest) (Sent,
 func (g *Gateways) sendNow(
 	ctx context.Context,
 	db *store.DB,
-	p messenger,
-	o store.OpenGateway,
-	r SendRequest,
+	messenger messenger,
+	gateway store.OpenGateway,
+	request SendRequest,
 ) (sent Sent, err error) {
-	if !r.KeepReferences {
-		if r.Text, err = db.FillLinks(ctx, r.Text); err != nil {
+	if !request.KeepReferences {
+		if request.Text, err = db.FillLinks(ctx, request.Text); err != nil {
 			return Sent{}, err
 		}
 	}
-	m := Message{
-		Text:   r.Text,
-		Format: r.Format,
-		Key:    r.Key,
+	message := Message{
+		Text:   request.Text,
+		Format: request.Format,
+		Key:    request.Key,
 	}
-	m.To, m.Thread = p.recipient(r.To)
-	m.Thread = cmp.Or(r.Thread, m.Thread)
-	if m.Token, err = db.TakeReplyToken(ctx, o.ID, r.To); err != nil {
+	message.To, message.Thread = messenger.recipient(request.To)
+	message.Thread = cmp.Or(request.Thread, message.Thread)
+	if message.Token, err = db.TakeReplyToken(ctx, gateway.ID, request.To); err != nil {
 		return Sent{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	sent, err = p.send(ctx, g, o.Config, m)
-	g.noteMoved(ctx, db, &o, m.To, sent)
+	sent, err = messenger.send(ctx, g, gateway.Config, message)
+	g.noteMoved(ctx, db, &gateway, message.To, sent)
 	var invalid *agent.Error
 	switch {
 	case errors.As(err, &invalid):

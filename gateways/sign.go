@@ -43,14 +43,14 @@ func slackSigned(secret string, p Post, now time.Time) bool {
 // twilioSigned verifies a signature of the requested URL and the data of a
 // form, see https://www.twilio.com/docs/usage/security. Twilio may have signed
 // the URL with or without its default port.
-func twilioSigned(token string, p Post, data string) bool {
-	given, err := base64.StdEncoding.DecodeString(p.Header.Get("X-Twilio-Signature"))
-	u, bad := url.Parse(p.URL)
+func twilioSigned(token string, post Post, data string) bool {
+	given, err := base64.StdEncoding.DecodeString(post.Header.Get("X-Twilio-Signature"))
+	u, bad := url.Parse(post.URL)
 	if token == "" || err != nil || len(given) == 0 || bad != nil || u.Host == "" || u.User != nil {
 		return false
 	}
 	scheme := u.Scheme + "://"
-	rest := p.URL[min(len(scheme)+len(u.Host), len(p.URL)):]
+	rest := post.URL[min(len(scheme)+len(u.Host), len(post.URL)):]
 	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	bare := strings.TrimSuffix(u.Host, ":"+u.Port())
 	ok := false

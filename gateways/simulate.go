@@ -20,12 +20,17 @@ type Simulation struct {
 // returns it as stored. Unless s.Send is set, nothing that results from it is sent:
 // neither automatic answers nor the messages of workflows. Their conversation shows them
 // with the delivery status simulated.
-func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string, s Simulation) (agent.Message, error) {
-	s.From, s.Text = strings.TrimSpace(s.From), strings.TrimSpace(s.Text)
+func (g *Gateways) Simulate(
+	ctx context.Context,
+	db *store.DB,
+	gatewayID string,
+	simulation Simulation,
+) (agent.Message, error) {
+	simulation.From, simulation.Text = strings.TrimSpace(simulation.From), strings.TrimSpace(simulation.Text)
 	var is agent.Issues
-	is.Check(s.From != "", "from", "is required")
-	is.Check(len(s.From) <= maxToBytes, "from", "is too long")
-	is.Check(s.Text != "", "text", "is required")
+	is.Check(simulation.From != "", "from", "is required")
+	is.Check(len(simulation.From) <= maxToBytes, "from", "is too long")
+	is.Check(simulation.Text != "", "text", "is required")
 	if err := is.Err(); err != nil {
 		return agent.Message{}, err
 	}
@@ -38,17 +43,17 @@ func (g *Gateways) Simulate(ctx context.Context, db *store.DB, gatewayID string,
 	}
 	in := agent.Inbound{
 		ID:          agent.NewID(simulatedKind),
-		Thread:      s.From,
-		Text:        s.Text,
-		From:        simulatedSender(gateway.Type, s.From),
+		Thread:      simulation.From,
+		Text:        simulation.Text,
+		From:        simulatedSender(gateway.Type, simulation.From),
 		Simulated:   true,
-		SendReplies: s.Send,
+		SendReplies: simulation.Send,
 	}
 	if gateway.Type == agent.GatewayEmail { // each email starts a thread
 		in.Thread = in.ID
 	}
-	if s.Name != "" {
-		in.From.Name = agent.Some(s.Name)
+	if simulation.Name != "" {
+		in.From.Name = agent.Some(simulation.Name)
 	}
 	messages := []agent.Inbound{in}
 	if err := markUnanswerable(ctx, db, gateway.Type, messages); err != nil {

@@ -39,8 +39,8 @@ func (slack) missing(c agent.GatewayConfig) []string {
 // call calls a method of Slack's API, which reports failures with status 200.
 func (slack) call(
 	ctx context.Context,
-	g *Gateways,
-	c agent.GatewayConfig,
+	gateways *Gateways,
+	config agent.GatewayConfig,
 	method string,
 	repeats bool,
 	in, out any,
@@ -50,14 +50,14 @@ func (slack) call(
 		return err
 	}
 	var raw json.RawMessage
-	if err := g.call(ctx, apiCall{
+	if err := gateways.call(ctx, apiCall{
 		platform:   "Slack",
 		method:     http.MethodPost,
-		url:        baseURL(c.APIBaseURL, slackBase) + "/" + method,
+		url:        baseURL(config.APIBaseURL, slackBase) + "/" + method,
 		body:       body,
 		idempotent: repeats,
 		header: http.Header{
-			"Authorization": {"Bearer " + c.BotToken},
+			"Authorization": {"Bearer " + config.BotToken},
 			"Content-Type":  {"application/json; charset=utf-8"},
 		},
 	}, &raw); err != nil {
@@ -112,7 +112,7 @@ func slackRefusal(code string) error {
 	})
 }
 
-func (s slack) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+func (s slack) verify(ctx context.Context, gateways *Gateways, config agent.GatewayConfig) (any, error) {
 	var who struct {
 		Team   string `json:"team"`
 		TeamID string `json:"team_id"`
@@ -121,7 +121,7 @@ func (s slack) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (
 		BotID  string `json:"bot_id"`
 		URL    string `json:"url"`
 	}
-	if err := s.call(ctx, g, c, "auth.test", true, struct{}{}, &who); err != nil {
+	if err := s.call(ctx, gateways, config, "auth.test", true, struct{}{}, &who); err != nil {
 		return nil, err
 	}
 	if who.UserID == "" {
@@ -143,14 +143,20 @@ func (slack) recipient(thread string) (to, within string) {
 	return to, within
 }
 
-func (s slack) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
-	escape := m.Format != formatMrkdwn
+func (s slack) send(
+	ctx context.Context,
+	gateways *Gateways,
+	config agent.GatewayConfig,
+	message Message,
+) (Sent, error) {
+	escape := message.Format != formatMrkdwn
 	limit, format := slackLimit, formatSlack
 	if escape { // a part grows by no more than the whole text
-		limit, format = max(limit-(len(slackEscape.Replace(m.Text))-len(m.Text)), slackLimit/len("&amp;")), nil
+		limit, format =
+			max(limit-(len(slackEscape.Replace(message.Text))-len(message.Text)), slackLimit/len("&amp;")), nil
 	}
-	parts, _ := format.parts(m.Text, limit)
-	return sendParts(m, parts, func(text, _ string) (Sent, error) {
+	parts, _ := format.parts(message.Text, limit)
+	return sendParts(message, parts, func(text, _ string) (Sent, error) {
 		if escape {
 			text = slackEscape.Replace(text)
 		}
@@ -158,12 +164,12 @@ func (s slack) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m M
 			Channel  string `json:"channel"`
 			Text     string `json:"text"`
 			ThreadTS string `json:"thread_ts,omitempty"`
-		}{m.To, text, m.Thread}
+		}{message.To, text, message.Thread}
 		var posted struct {
 			Channel string `json:"channel"`
 			TS      string `json:"ts"`
 		}
-		if err := s.call(ctx, g, c, "chat.postMessage", false, post, &posted); err != nil {
+		if err := s.call(ctx, gateways, config, "chat.postMessage", false, post, &posted); err != nil {
 			return Sent{}, err
 		}
 		if posted.TS == "" {
@@ -218,8 +224,8 @@ func (n *slackName) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (s slack) parsePost(o store.OpenGateway, p Post, now time.Time) (Parsed, error) {
-	if !slackSigned(o.Config.SigningSecret, p, now) {
+func (s slack) parsePost(gateway store.OpenGateway, p Post, now time.Time) (Parsed, error) {
+	if !slackSigned(gateway.Config.SigningSecret, p, now) {
 		return Parsed{}, badSignature()
 	}
 	if strings.HasPrefix(p.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
@@ -251,8 +257,8 @@ var slackSecrets = []string{"token", "response_url", "response_urls", "trigger_i
 
 // slackForm parses a command, or the use of a button or a form. Each becomes an
 // event.
-func slackForm(p Post) (Parsed, error) {
-	form, err := url.ParseQuery(string(p.Body))
+func slackForm(post Post) (Parsed, error) {
+	form, err := url.ParseQuery(string(post.Body))
 	if err != nil {
 		return Parsed{}, malformed("Slack", err)
 	}
@@ -270,7 +276,7 @@ func slackForm(p Post) (Parsed, error) {
 	if payload == nil {
 		return Parsed{}, malformed("Slack", nil)
 	}
-	return Parsed{EventID: bodyHash(p.Body), Payload: payload}, nil
+	return Parsed{EventID: bodyHash(post.Body), Payload: payload}, nil
 }
 
 // slackbot is the user who sends Slack's own reminders and automatic responses.
@@ -307,26 +313,26 @@ func (e *slackEvent) isMessage() bool {
 // message converts an event to a message. A mention of the bot is posted twice,
 // with the same id. Outside direct messages each thread is a conversation.
 func (p *slackPost) message() agent.Inbound {
-	e := &p.Event
-	thread, channel := string(e.Channel), string(e.Channel)
-	if direct := e.ChannelType == "im" || strings.HasPrefix(channel, "D"); e.ThreadTS != "" || !direct {
-		thread += ":" + cmp.Or(e.ThreadTS, e.TS)
+	event := &p.Event
+	thread, channel := string(event.Channel), string(event.Channel)
+	if direct := event.ChannelType == "im" || strings.HasPrefix(channel, "D"); event.ThreadTS != "" || !direct {
+		thread += ":" + cmp.Or(event.ThreadTS, event.TS)
 	}
 	return agent.Inbound{
-		ID:     channel + ":" + e.TS,
+		ID:     channel + ":" + event.TS,
 		Thread: thread,
-		Text:   e.plain(),
-		From:   agent.ContactChange{ExternalID: agent.Some(agent.SlackContact + string(e.User))},
+		Text:   event.plain(),
+		From:   agent.ContactChange{ExternalID: agent.Some(agent.SlackContact + string(event.User))},
 		Metadata: metadata(map[string]string{
 			"platform":     "slack",
 			"team":         p.TeamID,
 			"channel":      channel,
-			"channel_type": e.ChannelType,
-			"user":         string(e.User),
-			"ts":           e.TS,
-			"thread_ts":    e.ThreadTS,
+			"channel_type": event.ChannelType,
+			"user":         string(event.User),
+			"ts":           event.TS,
+			"thread_ts":    event.ThreadTS,
 		}),
-		Attachments: e.files(),
+		Attachments: event.files(),
 	}
 }
 

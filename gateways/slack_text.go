@@ -133,17 +133,17 @@ func blockTexts(blocks []any) (texts []string) {
 }
 
 // blockText returns the text of a block, an element or a text object.
-func blockText(v any) string {
-	b, ok := v.(map[string]any)
+func blockText(value any) string {
+	object, ok := value.(map[string]any)
 	if !ok {
 		return ""
 	}
 	field := func(name string) string {
-		text, _ := b[name].(string)
+		text, _ := object[name].(string)
 		return text
 	}
 	list := func(name string) []any {
-		values, _ := b[name].([]any)
+		values, _ := object[name].([]any)
 		return values
 	}
 	switch kind := field("type"); kind {
@@ -178,10 +178,10 @@ func blockText(v any) string {
 		return ""
 	}
 	texts := nonEmpty(
-		blockText(b["title"]),
-		blockText(b["label"]),
-		blockText(b["text"]),
-		blockText(b["description"]),
+		blockText(object["title"]),
+		blockText(object["label"]),
+		blockText(object["text"]),
+		blockText(object["description"]),
 	)
 	texts = append(texts, blockTexts(list("fields"))...)
 	texts = append(texts, blockTexts(list("elements"))...)

@@ -58,64 +58,64 @@ func (s *smtpSession) close() {
 }
 
 // open starts a session.
-func (smtp) open(ctx context.Context, g *Gateways, c agent.GatewayConfig) (*smtpSession, error) {
-	s := &smtpSession{}
+func (smtp) open(ctx context.Context, gateways *Gateways, gatewayConfig agent.GatewayConfig) (*smtpSession, error) {
+	session := &smtpSession{}
 	config := &tls.Config{
-		ServerName: c.SMTPHost,
+		ServerName: gatewayConfig.SMTPHost,
 		MinVersion: tls.VersionTLS12,
-		RootCAs:    g.roots,
+		RootCAs:    gateways.roots,
 	}
 	dial := func(dialing context.Context, network, address string) (net.Conn, error) {
-		conn, err := g.guard.DialContext(dialing, network, address)
+		conn, err := gateways.guard.DialContext(dialing, network, address)
 		if err != nil {
 			return nil, err
 		}
-		s.conn = &boundedConn{
+		session.conn = &boundedConn{
 			Conn:      conn,
 			end:       time.Now().Add(smtpTimeout),
 			remaining: maxSMTPBytes,
 		}
-		s.stopWatch = context.AfterFunc(ctx, func() { _ = conn.Close() })
-		if c.SMTPTLS != "tls" {
-			return s.conn, nil
+		session.stopWatch = context.AfterFunc(ctx, func() { _ = conn.Close() })
+		if gatewayConfig.SMTPTLS != "tls" {
+			return session.conn, nil
 		}
-		secure := tls.Client(s.conn, config)
+		secure := tls.Client(session.conn, config)
 		return secure, secure.HandshakeContext(dialing)
 	}
-	policy := map[string]gomail.TLSPolicy{"none": gomail.NoTLS, "tls": gomail.TLSOpportunistic}[c.SMTPTLS]
-	if c.SMTPTLS == "" || c.SMTPTLS == "starttls" {
+	policy := map[string]gomail.TLSPolicy{"none": gomail.NoTLS, "tls": gomail.TLSOpportunistic}[gatewayConfig.SMTPTLS]
+	if gatewayConfig.SMTPTLS == "" || gatewayConfig.SMTPTLS == "starttls" {
 		policy = gomail.TLSMandatory
 	}
 	options := []gomail.Option{
-		gomail.WithPort(c.MailPort()),
+		gomail.WithPort(gatewayConfig.MailPort()),
 		gomail.WithTimeout(smtpTimeout),
 		gomail.WithTLSConfig(config),
 		gomail.WithTLSPolicy(policy),
 		gomail.WithDialContextFunc(dial),
 		gomail.WithoutRset(),
 	}
-	if c.SMTPUsername != "" {
+	if gatewayConfig.SMTPUsername != "" {
 		options = append(
 			options,
-			gomail.WithUsername(c.SMTPUsername),
-			gomail.WithPassword(c.SMTPPassword),
-			smtpLogin(c),
+			gomail.WithUsername(gatewayConfig.SMTPUsername),
+			gomail.WithPassword(gatewayConfig.SMTPPassword),
+			smtpLogin(gatewayConfig),
 		)
 	}
 	var err error
-	if s.client, err = gomail.NewClient(c.SMTPHost, options...); err != nil {
+	if session.client, err = gomail.NewClient(gatewayConfig.SMTPHost, options...); err != nil {
 		return nil, newClientError("config.smtpHost cannot be used", err)
 	}
-	if s.smtp, err = s.client.DialToSMTPClientWithContext(ctx); err != nil {
-		if s.conn != nil {
-			s.close()
+	if session.smtp, err = session.client.DialToSMTPClientWithContext(ctx); err != nil {
+		if session.conn != nil {
+			session.close()
 		}
 		if policy == gomail.TLSMandatory && isSTARTTLSMissing(err) {
 			return nil, newClientError("the mail server offers no STARTTLS: set config.smtpTls to tls or none", err)
 		}
 		return nil, smtpFailure(err)
 	}
-	return s, nil
+	return session, nil
 }
 
 // isSTARTTLSMissing reports whether the session ended because the mail server
@@ -127,8 +127,8 @@ func isSTARTTLSMissing(err error) bool {
 
 // smtpLogin selects the authentication methods, best first. If the config
 // disables TLS, the password is sent in any way the server supports.
-func smtpLogin(c agent.GatewayConfig) gomail.Option {
-	if c.SMTPTLS == "none" {
+func smtpLogin(config agent.GatewayConfig) gomail.Option {
+	if config.SMTPTLS == "none" {
 		return gomail.WithOpportunisticSMTPAuth(
 			gomail.SMTPAuthSCRAMSHA256,
 			gomail.SMTPAuthSCRAMSHA1,
@@ -146,39 +146,39 @@ func smtpLogin(c agent.GatewayConfig) gomail.Option {
 	)
 }
 
-func (m smtp) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
-	s, err := m.open(ctx, g, c)
+func (m smtp) verify(ctx context.Context, gateways *Gateways, config agent.GatewayConfig) (any, error) {
+	session, err := m.open(ctx, gateways, config)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	if err := s.smtp.Noop(); err != nil {
+	defer session.close()
+	if err := session.smtp.Noop(); err != nil {
 		return nil, smtpFailure(err)
 	}
 	info := SMTPInfo{
-		Host: c.SMTPHost,
-		Port: c.MailPort(),
+		Host: config.SMTPHost,
+		Port: config.MailPort(),
 		TLS:  "none",
 	}
-	if state, ok := s.smtp.TLSConnectionState(); ok {
+	if state, ok := session.smtp.TLSConnectionState(); ok {
 		info.TLS = tls.VersionName(state.Version)
 	}
-	_ = s.smtp.Quit() // the result does not matter
+	_ = session.smtp.Quit() // the result does not matter
 	return info, nil
 }
 
 func (m smtp) send(
 	ctx context.Context,
-	g *Gateways,
-	c agent.GatewayConfig,
+	gateways *Gateways,
+	config agent.GatewayConfig,
 	messageID string,
-	e *Email,
+	email *Email,
 ) (string, error) {
-	message, err := compose(c, messageID, e)
+	message, err := compose(config, messageID, email)
 	if err != nil {
 		return "", newClientError("the message cannot be written as an email", err)
 	}
-	s, err := m.open(ctx, g, c)
+	s, err := m.open(ctx, gateways, config)
 	if err != nil {
 		return "", err
 	}
@@ -191,33 +191,33 @@ func (m smtp) send(
 }
 
 // compose returns an email as an RFC 5322 message.
-func compose(c agent.GatewayConfig, messageID string, e *Email) (*gomail.Msg, error) {
-	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+func compose(config agent.GatewayConfig, messageID string, email *Email) (*gomail.Msg, error) {
+	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	errs := []error{
-		m.FromFormat(c.FromName, mailbox.ASCII(c.FromAddress)),
-		m.To(e.To...),
-		m.Cc(e.CC...),
-		m.Bcc(e.BCC...),
+		message.FromFormat(config.FromName, mailbox.ASCII(config.FromAddress)),
+		message.To(email.To...),
+		message.Cc(email.CC...),
+		message.Bcc(email.BCC...),
 	}
-	if e.ReplyTo != "" {
-		errs = append(errs, m.ReplyTo(e.ReplyTo))
+	if email.ReplyTo != "" {
+		errs = append(errs, message.ReplyTo(email.ReplyTo))
 	}
-	for name, value := range e.headers() {
-		m.SetGenHeader(gomail.Header(name), value)
+	for name, value := range email.headers() {
+		message.SetGenHeader(gomail.Header(name), value)
 	}
-	m.Subject(e.Subject)
-	m.SetDate()
-	m.SetMessageIDWithValue(messageID)
+	message.Subject(email.Subject)
+	message.SetDate()
+	message.SetMessageIDWithValue(messageID)
 	switch {
-	case e.HTML == "":
-		m.SetBodyString(gomail.TypeTextPlain, e.Text)
-	case e.Text == "":
-		m.SetBodyString(gomail.TypeTextHTML, e.HTML)
+	case email.HTML == "":
+		message.SetBodyString(gomail.TypeTextPlain, email.Text)
+	case email.Text == "":
+		message.SetBodyString(gomail.TypeTextHTML, email.HTML)
 	default:
-		m.SetBodyString(gomail.TypeTextPlain, e.Text)
-		m.AddAlternativeString(gomail.TypeTextHTML, e.HTML)
+		message.SetBodyString(gomail.TypeTextPlain, email.Text)
+		message.AddAlternativeString(gomail.TypeTextHTML, email.HTML)
 	}
-	return m, errors.Join(errs...)
+	return message, errors.Join(errs...)
 }
 
 // smtpFailure converts a mail server's failure to an error for clients.

@@ -59,8 +59,8 @@ func telegramRetryAfter(body []byte) time.Duration {
 // call calls a method of the Bot API. The token is part of the URL.
 func (telegram) call(
 	ctx context.Context,
-	g *Gateways,
-	c agent.GatewayConfig,
+	gateways *Gateways,
+	config agent.GatewayConfig,
 	method string,
 	repeats bool,
 	in, out any,
@@ -70,8 +70,8 @@ func (telegram) call(
 		return err
 	}
 	var answer telegramAnswer
-	address := baseURL(c.APIBaseURL, telegramBase) + "/bot" + url.PathEscape(c.BotToken) + "/" + method
-	if err := g.call(
+	address := baseURL(config.APIBaseURL, telegramBase) + "/bot" + url.PathEscape(config.BotToken) + "/" + method
+	if err := gateways.call(
 		ctx,
 		apiCall{
 			platform:   "Telegram",
@@ -183,7 +183,7 @@ type telegramReply struct {
 
 // send sends a message to a chat. Thread is a topic of the chat or, with a # in
 // front, a message to reply to.
-func (tg telegram) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
+func (tg telegram) send(ctx context.Context, gateways *Gateways, config agent.GatewayConfig, m Message) (Sent, error) {
 	out := telegramOut{ChatID: chatID(m.To)}
 	mode, known := parseModes[strings.ToLower(m.Format)]
 	if m.Format != "" && !known {
@@ -207,10 +207,10 @@ func (tg telegram) send(ctx context.Context, g *Gateways, c agent.GatewayConfig,
 		if out.Text, out.ParseMode = text, ""; marked {
 			out.ParseMode = mode.name
 		}
-		sent, err := tg.sendOne(ctx, g, c, &out)
+		sent, err := tg.sendOne(ctx, gateways, config, &out)
 		if out.ParseMode != "" && telegramSays(err, "can't parse entities") {
 			out.Text, out.ParseMode = mode.format.plain(text), ""
-			sent, err = tg.sendOne(ctx, g, c, &out)
+			sent, err = tg.sendOne(ctx, gateways, config, &out)
 		}
 		return sent, err
 	})
@@ -218,17 +218,22 @@ func (tg telegram) send(ctx context.Context, g *Gateways, c agent.GatewayConfig,
 
 // sendOne sends one part. If a group was migrated to another chat, it sends
 // there.
-func (tg telegram) sendOne(ctx context.Context, g *Gateways, c agent.GatewayConfig, out *telegramOut) (Sent, error) {
+func (tg telegram) sendOne(
+	ctx context.Context,
+	gateways *Gateways,
+	config agent.GatewayConfig,
+	out *telegramOut,
+) (Sent, error) {
 	var sent struct {
 		MessageID int64 `json:"message_id"`
 		Chat      struct {
 			ID int64 `json:"id"`
 		} `json:"chat"`
 	}
-	err := tg.call(ctx, g, c, "sendMessage", false, out, &sent)
+	err := tg.call(ctx, gateways, config, "sendMessage", false, out, &sent)
 	if to := migratedTo(err); to != 0 && out.ChatID != any(to) {
 		out.ChatID = to
-		err = tg.call(ctx, g, c, "sendMessage", false, out, &sent)
+		err = tg.call(ctx, gateways, config, "sendMessage", false, out, &sent)
 	}
 	if err != nil {
 		return Sent{}, err
@@ -244,21 +249,21 @@ func (tg telegram) sendOne(ctx context.Context, g *Gateways, c agent.GatewayConf
 func (g *Gateways) noteMoved(
 	ctx context.Context,
 	db *store.DB,
-	o *store.OpenGateway,
+	gateway *store.OpenGateway,
 	to string,
 	sent Sent,
 ) {
 	if _, err := strconv.ParseInt(to, 10, 64); err != nil ||
-		o.Type != agent.GatewayTelegram ||
+		gateway.Type != agent.GatewayTelegram ||
 		sent.Channel == "" ||
 		sent.Channel == to {
 		return
 	}
-	if err := db.MoveThread(context.WithoutCancel(ctx), o.ID, store.MovedThread{
+	if err := db.MoveThread(context.WithoutCancel(ctx), gateway.ID, store.MovedThread{
 		From: to,
 		To:   sent.Channel,
 	}); err != nil {
-		g.log.Warn("move conversation of a migrated group", "agent", db.ID(), "gateway", o.ID, "error", err)
+		g.log.Warn("move conversation of a migrated group", "agent", db.ID(), "gateway", gateway.ID, "error", err)
 	}
 }
 
@@ -281,20 +286,25 @@ func chatID(to string) any {
 
 // register sets the webhook at Telegram. If Telegram cannot reach the server,
 // messages are polled and there is nothing to set.
-func (tg telegram) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
-	if g.reachable(o) != nil {
+func (tg telegram) register(
+	ctx context.Context,
+	gateways *Gateways,
+	gateway store.OpenGateway,
+	webhookURL string,
+) (string, error) {
+	if gateways.reachable(gateway) != nil {
 		return "There is nothing to register: SATCHEL_PUBLIC_URL is not set, so messages are fetched from " +
 			"Telegram by long polling.", nil
 	}
-	if strings.Trim(o.Config.WebhookSecret, secretTokenLetters) != "" || len(o.Config.WebhookSecret) > 256 {
+	if strings.Trim(gateway.Config.WebhookSecret, secretTokenLetters) != "" || len(gateway.Config.WebhookSecret) > 256 {
 		return "", newClientError(
 			"config.webhookSecret must be at most 256 letters, digits, _ and -, as Telegram requires",
 			nil,
 		)
 	}
-	return "", tg.call(ctx, g, o.Config, "setWebhook", true, map[string]any{
+	return "", tg.call(ctx, gateways, gateway.Config, "setWebhook", true, map[string]any{
 		"url":             webhookURL,
-		"secret_token":    o.Config.WebhookSecret,
+		"secret_token":    gateway.Config.WebhookSecret,
 		"allowed_updates": []string{},
 	}, nil)
 }

@@ -138,26 +138,26 @@ func readUpdate(bot string, raw []byte) (int64, Parsed) {
 	if json.Unmarshal(raw, &id) != nil || id.ID <= 0 {
 		return 0, Parsed{}
 	}
-	t := Parsed{EventID: bot + "/" + strconv.FormatInt(id.ID, 10), Payload: json.RawMessage(raw)}
+	parsed := Parsed{EventID: bot + "/" + strconv.FormatInt(id.ID, 10), Payload: json.RawMessage(raw)}
 	var u update
 	if json.Unmarshal(raw, &u) != nil {
-		return id.ID, t
+		return id.ID, parsed
 	}
 	m := cmp.Or(u.Message, u.Edited, u.ChannelPost, u.EditedPost)
 	if m == nil {
-		return id.ID, t
+		return id.ID, parsed
 	}
 	chat := strconv.FormatInt(m.Chat.ID, 10)
 	switch {
 	case m.MovedTo != 0:
-		t.Moved = store.MovedThread{From: chat, To: strconv.FormatInt(m.MovedTo, 10)}
+		parsed.Moved = store.MovedThread{From: chat, To: strconv.FormatInt(m.MovedTo, 10)}
 	case m.MovedFrom != 0:
-		t.Moved = store.MovedThread{From: strconv.FormatInt(m.MovedFrom, 10), To: chat}
+		parsed.Moved = store.MovedThread{From: strconv.FormatInt(m.MovedFrom, 10), To: chat}
 	}
 	if in, ok := m.inbound(bot, m == u.Edited || m == u.EditedPost); ok {
-		t.Messages, t.Payload = []agent.Inbound{in}, nil
+		parsed.Messages, parsed.Payload = []agent.Inbound{in}, nil
 	}
-	return id.ID, t
+	return id.ID, parsed
 }
 
 // inbound converts a message by a person, a group or a channel. It returns

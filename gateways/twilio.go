@@ -46,19 +46,20 @@ func (twilio) missing(c agent.GatewayConfig) []string {
 // call makes a call for the account. A nil form means GET.
 func (twilio) call(
 	ctx context.Context,
-	g *Gateways,
-	c agent.GatewayConfig,
+	gateways *Gateways,
+	config agent.GatewayConfig,
 	path string,
 	repeats bool,
 	form url.Values,
 	out any,
 ) error {
 	req := http.Request{Header: http.Header{}}
-	req.SetBasicAuth(c.AccountSID, c.AuthToken)
+	req.SetBasicAuth(config.AccountSID, config.AuthToken)
 	call := apiCall{
-		platform:   "Twilio",
-		method:     http.MethodGet,
-		url:        baseURL(c.APIBaseURL, twilioBase) + "/2010-04-01/Accounts/" + url.PathEscape(c.AccountSID) + path,
+		platform: "Twilio",
+		method:   http.MethodGet,
+		url: baseURL(config.APIBaseURL, twilioBase) + "/2010-04-01/Accounts/" +
+			url.PathEscape(config.AccountSID) + path,
 		idempotent: repeats,
 		header:     req.Header,
 	}
@@ -66,7 +67,7 @@ func (twilio) call(
 		call.method, call.body = http.MethodPost, []byte(form.Encode())
 		call.header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	return twilioRefusal(g.call(ctx, call, out))
+	return twilioRefusal(gateways.call(ctx, call, out))
 }
 
 // twilioRefusal returns an error for clients, with the number under which
@@ -89,14 +90,14 @@ func twilioRefusal(err error) error {
 	)
 }
 
-func (t twilio) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+func (t twilio) verify(ctx context.Context, gateways *Gateways, config agent.GatewayConfig) (any, error) {
 	var account struct {
 		SID          string `json:"sid"`
 		FriendlyName string `json:"friendly_name"`
 		Status       string `json:"status"`
 		Type         string `json:"type"`
 	}
-	if err := t.call(ctx, g, c, ".json", true, nil, &account); err != nil {
+	if err := t.call(ctx, gateways, config, ".json", true, nil, &account); err != nil {
 		return nil, err
 	}
 	switch {
@@ -140,24 +141,29 @@ func isService(phoneNumber string) bool { return strings.HasPrefix(phoneNumber, 
 // number.
 func (twilio) recipient(thread string) (to, within string) { return thread, "" }
 
-func (t twilio) send(ctx context.Context, g *Gateways, c agent.GatewayConfig, m Message) (Sent, error) {
-	to, format := t.number(m.To), formatSlack
+func (t twilio) send(
+	ctx context.Context,
+	gateways *Gateways,
+	config agent.GatewayConfig,
+	message Message,
+) (Sent, error) {
+	to, format := t.number(message.To), formatSlack
 	if t.prefix == "" {
 		format = nil
 	}
-	parts, _ := format.parts(m.Text, twilioLimit)
-	return sendParts(m, parts, func(text, _ string) (Sent, error) {
+	parts, _ := format.parts(message.Text, twilioLimit)
+	return sendParts(message, parts, func(text, _ string) (Sent, error) {
 		form := url.Values{"To": {to}, "Body": {text}}
-		if isService(c.PhoneNumber) {
-			form.Set("MessagingServiceSid", c.PhoneNumber)
+		if isService(config.PhoneNumber) {
+			form.Set("MessagingServiceSid", config.PhoneNumber)
 		} else {
-			form.Set("From", t.number(c.PhoneNumber))
+			form.Set("From", t.number(config.PhoneNumber))
 		}
 		var made struct {
 			SID string `json:"sid"`
 			To  string `json:"to"`
 		}
-		if err := t.call(ctx, g, c, "/Messages.json", false, form, &made); err != nil {
+		if err := t.call(ctx, gateways, config, "/Messages.json", false, form, &made); err != nil {
 			return Sent{}, err
 		}
 		if made.SID == "" {
@@ -173,8 +179,8 @@ var noReply = Response{ContentType: "text/xml; charset=utf-8", Body: []byte("<Re
 // maxMedia is the maximum number of files that Twilio sends with a message.
 const maxMedia = 10
 
-func (t twilio) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, error) {
-	form, ok := twilioForm(o.Config.AuthToken, p)
+func (t twilio) parsePost(gateway store.OpenGateway, post Post, _ time.Time) (Parsed, error) {
+	form, ok := twilioForm(gateway.Config.AuthToken, post)
 	if !ok {
 		return Parsed{}, badSignature()
 	}
@@ -188,7 +194,7 @@ func (t twilio) parsePost(o store.OpenGateway, p Post, _ time.Time) (Parsed, err
 		!arrived ||
 		!strings.HasPrefix(from, t.prefix) ||
 		t.prefix == "" && strings.Contains(from, ":") {
-		taken := Parsed{Response: noReply, EventID: bodyHash(p.Body)}
+		taken := Parsed{Response: noReply, EventID: bodyHash(post.Body)}
 		if id != "" {
 			taken.EventID = id + ":" + status
 		}
@@ -326,18 +332,23 @@ func twilioData(form url.Values) string {
 
 // register sets the webhook of the number at Twilio. For WhatsApp it must be
 // set manually.
-func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, webhookURL string) (string, error) {
+func (t twilio) register(
+	ctx context.Context,
+	gateways *Gateways,
+	gateway store.OpenGateway,
+	webhookURL string,
+) (string, error) {
 	switch {
 	case t.prefix != "":
 		return "Open https://console.twilio.com, choose Messaging, then Senders, then WhatsApp senders (or the " +
 			"sandbox settings under Try it out), and set \"When a message comes in\" to " + webhookURL +
 			" with HTTP POST.", nil
-	case isService(o.Config.PhoneNumber):
+	case isService(gateway.Config.PhoneNumber):
 		return "Open https://console.twilio.com, choose Messaging, then Services, then the service, " +
 			"then Integration, choose \"Send a webhook\" and set the Request URL to " + webhookURL +
 			" with HTTP POST.", nil
 	}
-	if err := g.reachable(o); err != nil {
+	if err := gateways.reachable(gateway); err != nil {
 		return "", err
 	}
 	var found struct {
@@ -345,11 +356,11 @@ func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, 
 			SID string `json:"sid"`
 		} `json:"incoming_phone_numbers"`
 	}
-	query := url.Values{"PhoneNumber": {t.number(o.Config.PhoneNumber)}}
+	query := url.Values{"PhoneNumber": {t.number(gateway.Config.PhoneNumber)}}
 	if err := t.call(
 		ctx,
-		g,
-		o.Config,
+		gateways,
+		gateway.Config,
 		"/IncomingPhoneNumbers.json?"+query.Encode(),
 		true,
 		nil,
@@ -363,8 +374,8 @@ func (t twilio) register(ctx context.Context, g *Gateways, o store.OpenGateway, 
 	form := url.Values{"SmsUrl": {webhookURL}, "SmsMethod": {http.MethodPost}}
 	return "", t.call(
 		ctx,
-		g,
-		o.Config,
+		gateways,
+		gateway.Config,
 		"/IncomingPhoneNumbers/"+url.PathEscape(found.Numbers[0].SID)+".json",
 		true,
 		form,

@@ -42,14 +42,14 @@ func NewFiles(db *store.DB, max int, limit int64) *Files {
 func (f *Files) Receive(
 	ctx context.Context,
 	name string,
-	r io.Reader,
+	reader io.Reader,
 	check func(name string, head []byte, media string) error,
 ) error {
 	if len(f.files) >= f.max {
 		return agent.Invalid("file", "is one too many in a message").With("limit", f.max)
 	}
 	name = agent.FileName(name)
-	body := bufio.NewReaderSize(r, fileSniffSize)
+	body := bufio.NewReaderSize(reader, fileSniffSize)
 	head, err := body.Peek(fileSniffSize)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -98,15 +98,15 @@ type Upload struct {
 }
 
 // BeginUpload begins to receive files from a visitor. The caller must close the Upload.
-func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
+func (w *Widget) BeginUpload(ctx context.Context, visitor Visitor) (*Upload, error) {
 	if !w.TakesFiles() {
 		return nil, agent.Errorf(agent.CodeForbidden, "this chat does not accept files")
 	}
-	room, err := w.db.VisitorFileRoom(ctx, w.ID, v.ID)
+	room, err := w.db.VisitorFileRoom(ctx, w.ID, visitor.ID)
 	if err != nil {
 		return nil, err
 	}
-	if !w.gateways.visitors.beginUpload(w.visit(v), v.Network) {
+	if !w.gateways.visitors.beginUpload(w.visit(visitor), visitor.Network) {
 		return nil, agent.Errorf(
 			agent.CodeRateLimited,
 			"too many files are being sent at the moment",
@@ -115,13 +115,13 @@ func (w *Widget) BeginUpload(ctx context.Context, v Visitor) (*Upload, error) {
 	ctx, cancel := context.WithTimeout(ctx, uploadTime)
 	return &Upload{
 		widget:    w,
-		visitor:   v,
+		visitor:   visitor,
 		ctx:       ctx,
 		files:     NewFiles(w.db, w.MaxFiles, int64(w.MaxFileSize)<<20),
 		remaining: room,
 		end: func() {
 			cancel()
-			w.gateways.visitors.endUpload(w.visit(v), v.Network)
+			w.gateways.visitors.endUpload(w.visit(visitor), visitor.Network)
 		},
 	}, nil
 }
@@ -141,11 +141,11 @@ func (w *Widget) MaxBytes() int64 {
 }
 
 // Receive receives a file.
-func (u *Upload) Receive(name string, r io.Reader) error {
+func (u *Upload) Receive(name string, reader io.Reader) error {
 	if err := u.files.Receive(
 		u.ctx,
 		name,
-		&boundedReader{u.ctx, r},
+		&boundedReader{u.ctx, reader},
 		u.widget.CheckFile,
 	); err != nil {
 		return err

@@ -37,8 +37,8 @@ func (w *Widget) sender(v *Visitor) sentKey {
 // takeMessage counts a message of a visitor. It fails if the day of the widget, or the
 // share of the visitor's network, is used up. The caller must call refund if the message
 // is not stored.
-func (w *Widget) takeMessage(ctx context.Context, v *Visitor) (refund func(), err error) {
-	started, err := w.db.HasVisit(ctx, w.ID, v.ID)
+func (w *Widget) takeMessage(ctx context.Context, visitor *Visitor) (refund func(), err error) {
+	started, err := w.db.HasVisit(ctx, w.ID, visitor.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (w *Widget) takeMessage(ctx context.Context, v *Visitor) (refund func(), er
 		).With("limit", limit)
 	}
 	if !w.gateways.visitors.take(
-		w.sender(v),
+		w.sender(visitor),
 		sent{messages: 1},
 		sent{messages: shareRoom},
 		w.gateways.now(),
@@ -65,7 +65,7 @@ func (w *Widget) takeMessage(ctx context.Context, v *Visitor) (refund func(), er
 		).With("limit", shareRoom)
 	}
 	return func() {
-		w.gateways.visitors.refund(w.sender(v), sent{messages: 1})
+		w.gateways.visitors.refund(w.sender(visitor), sent{messages: 1})
 	}, nil
 }
 

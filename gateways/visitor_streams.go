@@ -75,8 +75,8 @@ func (vs *visitors) forgetLocked(now time.Time) (any bool) {
 
 // Follow subscribes to a visitor's conversation: the channel receives a value
 // after each change, until stop is called.
-func (w *Widget) Follow(v Visitor) (news <-chan struct{}, stop func(), err error) {
-	vs, key, c := w.gateways.visitors, w.visit(v), make(chan struct{}, 1)
+func (w *Widget) Follow(visitor Visitor) (news <-chan struct{}, stop func(), err error) {
+	vs, key, c := w.gateways.visitors, w.visit(visitor), make(chan struct{}, 1)
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
 	if vs.open[w.ID] >= maxWidgetStreams || len(vs.streams[key]) >= maxVisitorStreams {

@@ -93,16 +93,16 @@ type Entry struct {
 
 // Enter exchanges a ticket for a visitor's token: that of a new visitor, or of
 // the user verified by the website.
-func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
-	t, err := w.read(e.Ticket, ticketKind)
-	if err != nil || t.Origin != e.Origin {
-		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or has expired")
+func (w *Widget) Enter(entry Entry) (token string, visitor Visitor, err error) {
+	t, err := w.read(entry.Ticket, ticketKind)
+	if err != nil || t.Origin != entry.Origin {
+		return "", visitor, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or has expired")
 	}
-	if v.User = e.User; v.User != "" {
-		if len(v.User) > 190 ||
+	if visitor.User = entry.User; visitor.User != "" {
+		if len(visitor.User) > 190 ||
 			w.Config.Secret == "" ||
-			!signature.VerifyHMAC(e.UserHash, w.Config.Secret, []byte(v.User)) {
-			return "", v, agent.Invalid(
+			!signature.VerifyHMAC(entry.UserHash, w.Config.Secret, []byte(visitor.User)) {
+			return "", visitor, agent.Invalid(
 				"user_hash",
 				"is not the HMAC-SHA256 of the user's id with the gateway's secret",
 			)
@@ -113,13 +113,15 @@ func (w *Widget) Enter(e Entry) (token string, v Visitor, err error) {
 		time.Unix(t.Expires, 0),
 		w.gateways.now(),
 	) {
-		return "", v, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or has expired")
+		return "", visitor, agent.Errorf(agent.CodeUnauthorized, "the ticket is wrong, was used before, or has expired")
 	}
-	v.Kind, v.Origin, v.ID = visitorKind, e.Origin, randomID()
-	if v.User != "" { // the same on every device
-		v.ID = hex.EncodeToString(w.gateways.mac("user\x00" + w.db.ID() + "\x00" + w.ID + "\x00" + v.User)[:16])
+	visitor.Kind, visitor.Origin, visitor.ID = visitorKind, entry.Origin, randomID()
+	if visitor.User != "" { // the same on every device
+		visitor.ID = hex.EncodeToString(
+			w.gateways.mac("user\x00" + w.db.ID() + "\x00" + w.ID + "\x00" + visitor.User)[:16],
+		)
 	}
-	return w.token(v, VisitorLife), v, nil
+	return w.token(visitor, VisitorLife), visitor, nil
 }
 
 // Visitor verifies a token. A token that is forged, expired, of another widget, or of
@@ -169,20 +171,20 @@ func (w *Widget) read(token, kind string) (v Visitor, err error) {
 // already been received. isNew is false for a duplicate.
 func (w *Widget) Receive(
 	ctx context.Context,
-	v Visitor,
-	m agent.VisitorMessage,
+	visitor Visitor,
+	message agent.VisitorMessage,
 	files ...*store.Upload,
 ) (isNew bool, err error) {
-	if err := m.Validate(len(files)); err != nil {
+	if err := message.Validate(len(files)); err != nil {
 		return false, err
 	}
 	in := agent.Inbound{
-		ID:          v.ID + ":" + m.ID,
-		Thread:      v.ID,
-		Text:        m.Text,
-		Person:      m.Person,
-		Email:       m.Email,
-		From:        v.contact(),
+		ID:          visitor.ID + ":" + message.ID,
+		Thread:      visitor.ID,
+		Text:        message.Text,
+		Person:      message.Person,
+		Email:       message.Email,
+		From:        visitor.contact(),
 		Attachments: store.Attachments(files),
 	}
 	if strings.TrimSpace(in.Text) == "" {
@@ -193,7 +195,7 @@ func (w *Widget) Receive(
 		return false, err
 	}
 	if !known {
-		refund, err := w.takeMessage(ctx, &v)
+		refund, err := w.takeMessage(ctx, &visitor)
 		if err != nil {
 			return false, err
 		}
@@ -203,7 +205,7 @@ func (w *Widget) Receive(
 			}
 		}()
 	}
-	if in.Metadata, err = json.Marshal(map[string]string{"origin": v.Origin}); err != nil {
+	if in.Metadata, err = json.Marshal(map[string]string{"origin": visitor.Origin}); err != nil {
 		return false, err
 	}
 	r, err := w.db.ReceiveInbound(
@@ -216,7 +218,7 @@ func (w *Widget) Receive(
 		}},
 		0,
 	)
-	w.gateways.visitors.notify(w.visit(v))
+	w.gateways.visitors.notify(w.visit(visitor))
 	return len(r.Messages) > 0, err
 }
 

@@ -16,7 +16,7 @@ type accessOut struct {
 	Warning     string `json:"warning,omitempty" doc:"What should be decided." example:"everyone who reaches this server may read the default agent"`
 }
 
-func (s *Server) access(c *rest.Call) (accessOut, error) {
+func (s *Server) access(call *rest.Call) (accessOut, error) {
 	stranger := s.policy.DefaultRole()
 	out := accessOut{
 		Mode:        "closed",
@@ -29,7 +29,7 @@ func (s *Server) access(c *rest.Call) (accessOut, error) {
 	} else if !stranger.Decided() && stranger.Role != agent.RoleNone {
 		out.Warning = agent.UndecidedAccess
 	}
-	keys, err := s.folder.Keys(c)
+	keys, err := s.folder.Keys(call)
 	out.Keys = len(keys)
 	return out, err
 }

@@ -10,12 +10,12 @@ type adminsOut struct {
 	Meta   rest.Meta     `json:"meta"`
 }
 
-func (s *Server) listAdmins(c *rest.Call, in *rest.ListParams) (adminsOut, error) {
+func (s *Server) listAdmins(call *rest.Call, in *rest.ListParams) (adminsOut, error) {
 	page, err := in.Page()
 	if err != nil {
 		return adminsOut{}, err
 	}
-	all, err := c.DB.Admins(c)
+	all, err := call.DB.Admins(call)
 	if err != nil {
 		return adminsOut{}, err
 	}

@@ -12,83 +12,83 @@ import (
 )
 
 // serve runs a request through the checks of its route.
-func (s *Server) serve(r *rest.Route) echo.HandlerFunc {
+func (s *Server) serve(route *rest.Route) echo.HandlerFunc {
 	return func(e echo.Context) error {
-		c := &rest.Call{HTTP: e, Body: s.memory.Body(r.MaxBody())}
-		defer c.Body.Release()
+		call := &rest.Call{HTTP: e, Body: s.memory.Body(route.MaxBody())}
+		defer call.Body.Release()
 		var identity agent.Identity
 		var err error
-		if r.Access != rest.Platform {
-			if identity, err = s.policy.Identify(e.Request()); err != nil && !r.OwnSecret {
+		if route.Access != rest.Platform {
+			if identity, err = s.policy.Identify(e.Request()); err != nil && !route.OwnSecret {
 				return err
 			}
 		}
-		if err == nil && r.OwnSecret {
+		if err == nil && route.OwnSecret {
 			err = s.policy.CheckSite(e.Request())
 		}
-		c.Identity = identity
+		call.Identity = identity
 		if !identity.Known() {
-			c.Body.From(s.limiter.Network(e.Request()))
+			call.Body.From(s.limiter.Network(e.Request()))
 		}
-		c.Context = store.WithActor(e.Request().Context(), identity.Label())
-		if refused := s.admit(c, r); err == nil {
+		call.Context = store.WithActor(e.Request().Context(), identity.Label())
+		if refused := s.admit(call, route); err == nil {
 			err = refused
 		}
-		if err != nil && !(r.OwnSecret && c.DB != nil) {
+		if err != nil && !(route.OwnSecret && call.DB != nil) {
 			return err
 		}
-		c.Refused = err
-		if r.Guarded() {
-			c.Guard = rest.NewGuard(c.Context, s.guardEvery, &requester{s, c, r})
-			c.Context = c.Guard
-			defer c.Guard.Stop()
+		call.Refused = err
+		if route.Guarded() {
+			call.Guard = rest.NewGuard(call.Context, s.guardEvery, &requester{s, call, route})
+			call.Context = call.Guard
+			defer call.Guard.Stop()
 		}
-		if r.Streams() && r.Method == http.MethodGet {
-			release, err := s.feeds.countStream(c, r.Path)
+		if route.Streams() && route.Method == http.MethodGet {
+			release, err := s.feeds.countStream(call, route.Path)
 			if err != nil {
 				return err
 			}
 			defer release()
 		}
-		return rest.Reason(c, r.Handle(c))
+		return rest.Reason(call, route.Handle(call))
 	}
 }
 
 // admit finds the agent and checks that the caller may use the route.
-func (s *Server) admit(c *rest.Call, r *rest.Route) error {
-	if r.Access == rest.Identified && !c.Identity.Known() {
+func (s *Server) admit(call *rest.Call, route *rest.Route) error {
+	if route.Access == rest.Identified && !call.Identity.Known() {
 		return agent.Errorf(
 			agent.CodeUnauthorized,
 			"authentication required: sign in through the identity proxy, or send an API key",
 		)
 	}
-	if !r.UnderAgent() {
+	if !route.UnderAgent() {
 		return nil
 	}
-	db, err := s.folder.Agent(rest.PathParam(c.HTTP, "id"))
+	db, err := s.folder.Agent(rest.PathParam(call.HTTP, "id"))
 	switch {
-	case err != nil && r.Access == rest.Platform:
+	case err != nil && route.Access == rest.Platform:
 		// the same error as for a gateway that does not exist
-		return agent.NotFound("gateway", rest.PathParam(c.HTTP, "gatewayId"))
-	case err != nil && !c.Identity.Known():
+		return agent.NotFound("gateway", rest.PathParam(call.HTTP, "gatewayId"))
+	case err != nil && !call.Identity.Known():
 		return auth.NoAccessError()
 	case err != nil:
 		return err
 	}
-	c.DB = db
-	if r.Access != rest.Platform {
-		if c.Role = s.policy.Role(c.Identity, db); c.Role == agent.RoleNone {
+	call.DB = db
+	if route.Access != rest.Platform {
+		if call.Role = s.policy.Role(call.Identity, db); call.Role == agent.RoleNone {
 			return auth.NoAccessError()
 		}
 	}
-	if err := db.Problem(); err != nil && !(r.WhenDamaged && agent.ErrorCode(err) == agent.CodeAgentDamaged) {
+	if err := db.Problem(); err != nil && !(route.WhenDamaged && agent.ErrorCode(err) == agent.CodeAgentDamaged) {
 		return err
 	}
-	if err := s.checkRole(c, r.Access); err != nil {
+	if err := s.checkRole(call, route.Access); err != nil {
 		return err
 	}
-	s.noteName(c)
-	if db.Agent().Status == agent.StatusDisabled && !r.WhenDisabled {
+	s.noteName(call)
+	if db.Agent().Status == agent.StatusDisabled && !route.WhenDisabled {
 		return errDisabled
 	}
 	return nil

@@ -36,7 +36,7 @@ type agentsOut struct {
 	Meta   rest.Meta     `json:"meta"`
 }
 
-func (s *Server) listAgents(c *rest.Call, in *listAgentsIn) (agentsOut, error) {
+func (s *Server) listAgents(call *rest.Call, in *listAgentsIn) (agentsOut, error) {
 	page, err := in.Page("name", "status", "created_at", "updated_at")
 	if err != nil {
 		return agentsOut{}, err
@@ -46,7 +46,7 @@ func (s *Server) listAgents(c *rest.Call, in *listAgentsIn) (agentsOut, error) {
 			return agentsOut{}, agent.Invalid("status", "must be active, paused or disabled")
 		}
 	}
-	visible, err := s.visible(c)
+	visible, err := s.visible(call)
 	agents := []agent.Agent{}
 	for _, v := range visible {
 		a := v.Agent
@@ -71,27 +71,27 @@ type visibleAgent struct {
 }
 
 // visible returns the agents on which the caller has a role, of all servers.
-func (s *Server) visible(c *rest.Call) ([]visibleAgent, error) {
+func (s *Server) visible(call *rest.Call) ([]visibleAgent, error) {
 	var all []visibleAgent
 	here := map[string]bool{}
-	for _, db := range s.policy.Visible(c.Identity) {
+	for _, db := range s.policy.Visible(call.Identity) {
 		here[db.ID()] = true
 		all = append(all, visibleAgent{
 			Agent: db.Agent(),
-			role:  s.policy.Role(c.Identity, db),
+			role:  s.policy.Role(call.Identity, db),
 			db:    db,
 		})
 	}
 	if s.options.Cluster == nil {
 		return all, nil
 	}
-	entries, err := s.options.Cluster.Agents(c)
+	entries, err := s.options.Cluster.Agents(call)
 	if err != nil {
 		return nil, unavailable(err)
 	}
 	self := s.options.Cluster.Self().Session
 	for _, e := range entries {
-		if role := s.policy.RoleAmong(c.Identity, e.Agent.ID, e.Admins); e.Owner != self &&
+		if role := s.policy.RoleAmong(call.Identity, e.Agent.ID, e.Admins); e.Owner != self &&
 			!here[e.Agent.ID] &&
 			role != agent.RoleNone {
 			all = append(all, visibleAgent{
@@ -146,12 +146,12 @@ type myAgentsOut struct {
 	Meta   rest.Meta `json:"meta"`
 }
 
-func (s *Server) myAgents(c *rest.Call, in *rest.ListParams) (myAgentsOut, error) {
+func (s *Server) myAgents(call *rest.Call, in *rest.ListParams) (myAgentsOut, error) {
 	page, err := in.Page("name")
 	if err != nil {
 		return myAgentsOut{}, err
 	}
-	visible, err := s.visible(c)
+	visible, err := s.visible(call)
 	mine := []myAgent{}
 	for _, v := range visible {
 		if mentions(page.Search, v.Name) {
@@ -179,8 +179,8 @@ func agentLocation(_ *rest.Call, out any) string {
 	return "/api/agents/" + out.(agent.Agent).ID
 }
 
-func (s *Server) createAgent(c *rest.Call, in *createAgentIn) (agent.Agent, error) {
-	if err := mayCreate(c); err != nil {
+func (s *Server) createAgent(call *rest.Call, in *createAgentIn) (agent.Agent, error) {
+	if err := mayCreate(call); err != nil {
 		return agent.Agent{}, err
 	}
 	zone := in.Body.Timezone
@@ -190,19 +190,19 @@ func (s *Server) createAgent(c *rest.Call, in *createAgentIn) (agent.Agent, erro
 		}
 	}
 	db, err := s.folder.CreateAgent(
-		c,
+		call,
 		agent.Agent{Name: in.Body.Name, Description: in.Body.Description},
-		c.Identity.Email,
+		call.Identity.Email,
 	)
 	if err != nil {
 		return agent.Agent{}, err
 	}
 	if zone != "" {
-		if _, err := db.UpdateSettings(c, agent.SettingsChange{Timezone: agent.Some(zone)}); err != nil {
+		if _, err := db.UpdateSettings(call, agent.SettingsChange{Timezone: agent.Some(zone)}); err != nil {
 			return agent.Agent{}, errors.Join(err, s.folder.DeleteAgent(db))
 		}
 	}
-	return s.createdAgent(c, db)
+	return s.createdAgent(call, db)
 }
 
 // mayCreate rejects read-only keys.
@@ -301,22 +301,22 @@ func (s *Server) backupAgent(c *rest.Call) error {
 // maxImport limits the size of an imported backup, in bytes.
 const maxImport = 8 << 30
 
-func (s *Server) importAgent(c *rest.Call) error {
-	if err := mayCreate(c); err != nil {
+func (s *Server) importAgent(call *rest.Call) error {
+	if err := mayCreate(call); err != nil {
 		return err
 	}
-	file, err := rest.FilePart(c, "file", nil)
+	file, err := rest.FilePart(call, "file", nil)
 	if err != nil {
 		return err
 	}
-	db, err := s.folder.Import(c, file, maxImport, c.Identity)
+	db, err := s.folder.Import(call, file, maxImport, call.Identity)
 	if err != nil {
 		return err
 	}
-	a, err := s.createdAgent(c, db)
+	a, err := s.createdAgent(call, db)
 	if err != nil {
 		return err
 	}
-	c.HTTP.Response().Header().Set(echo.HeaderLocation, agentLocation(c, a))
-	return rest.WriteJSON(c.HTTP, http.StatusCreated, a)
+	call.HTTP.Response().Header().Set(echo.HeaderLocation, agentLocation(call, a))
+	return rest.WriteJSON(call.HTTP, http.StatusCreated, a)
 }

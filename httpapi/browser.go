@@ -68,18 +68,18 @@ type openSessionOut struct {
 	CDPURL   string          `json:"cdp_url,omitempty" doc:"WebSocket of the Chrome DevTools Protocol, for admins, while a session that was opened with cdp is open."`
 }
 
-func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error) {
-	row, err := s.options.Browser.Describe(c, c.DB, in.ID)
+func (s *Server) getSession(call *rest.Call, in *sessionIn) (openSessionOut, error) {
+	row, err := s.options.Browser.Describe(call, call.DB, in.ID)
 	if err != nil {
 		return openSessionOut{}, err
 	}
 	out := openSessionOut{Session: row, Tabs: []tab{}}
-	open, err := s.options.Browser.Session(c.DB, in.ID)
+	open, err := s.options.Browser.Session(call.DB, in.ID)
 	if err != nil {
 		return out, nil // the session has ended
 	}
-	if c.Role.Covers(agent.RoleAdmin) {
-		out.CDPURL = s.cdpURL(c, open)
+	if call.Role.Covers(agent.RoleAdmin) {
+		out.CDPURL = s.cdpURL(call, open)
 	}
 	active := open.ActivePage()
 	for _, p := range open.Pages() {
@@ -90,9 +90,9 @@ func (s *Server) getSession(c *rest.Call, in *sessionIn) (openSessionOut, error)
 			Active: p == active,
 		})
 	}
-	out.Takeover, err = c.DB.OpenTakeover(c, in.ID)
+	out.Takeover, err = call.DB.OpenTakeover(call, in.ID)
 	if err == nil && out.Takeover != nil {
-		*out.Takeover, err = s.getTakeover(c, &takeoverIn{sessionIn: *in, TakeoverID: out.Takeover.ID})
+		*out.Takeover, err = s.getTakeover(call, &takeoverIn{sessionIn: *in, TakeoverID: out.Takeover.ID})
 	}
 	return out, err
 }
@@ -139,16 +139,16 @@ func (s *Server) listSessionActions(c *rest.Call, in *listActionsIn) (actionsOut
 }
 
 // sessionThumbnail sends a thumbnail of an open or ended session.
-func (s *Server) sessionThumbnail(c *rest.Call) error {
-	in, err := rest.Bind[sessionIn](c)
+func (s *Server) sessionThumbnail(call *rest.Call) error {
+	in, err := rest.Bind[sessionIn](call)
 	if err != nil {
 		return err
 	}
 	var image []byte
-	if open, found := s.options.Browser.Session(c.DB, in.ID); found == nil {
-		image, err = open.Thumbnail(c)
+	if open, found := s.options.Browser.Session(call.DB, in.ID); found == nil {
+		image, err = open.Thumbnail(call)
 	} else {
-		image, err = c.DB.Thumbnail(c, in.ID)
+		image, err = call.DB.Thumbnail(call, in.ID)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return agent.NotFound("thumbnail", in.ID) // the page is busy
@@ -156,8 +156,8 @@ func (s *Server) sessionThumbnail(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	c.HTTP.Response().Header().Set(echo.HeaderCacheControl, "private, max-age=5")
-	return c.HTTP.Blob(http.StatusOK, "image/jpeg", image)
+	call.HTTP.Response().Header().Set(echo.HeaderCacheControl, "private, max-age=5")
+	return call.HTTP.Blob(http.StatusOK, "image/jpeg", image)
 }
 
 // Single is an action in the request body. Embedded as Action, it would hide its own
@@ -184,8 +184,8 @@ type executeActionsOut struct {
 // maxExecute limits the total duration of one request's actions.
 const maxExecute = 15 * time.Minute
 
-func (s *Server) executeActions(c *rest.Call, in *executeActionsIn) (executeActionsOut, error) {
-	open, err := s.openSession(c, in.ID)
+func (s *Server) executeActions(call *rest.Call, in *executeActionsIn) (executeActionsOut, error) {
+	open, err := s.openSession(call, in.ID)
 	if err != nil {
 		return executeActionsOut{}, err
 	}
@@ -194,9 +194,9 @@ func (s *Server) executeActions(c *rest.Call, in *executeActionsIn) (executeActi
 	if !single {
 		limit = maxExecute
 	}
-	ctx, cancel := context.WithTimeout(c, min(limit+time.Second, maxExecute))
+	ctx, cancel := context.WithTimeout(call, min(limit+time.Second, maxExecute))
 	defer cancel()
-	control, end := http.NewResponseController(c.HTTP.Response()), time.Now().Add(limit)
+	control, end := http.NewResponseController(call.HTTP.Response()), time.Now().Add(limit)
 	if err := errors.Join(
 		control.SetReadDeadline(end.Add(rest.ReadTimeout)),
 		control.SetWriteDeadline(end.Add(rest.WriteTimeout)),
@@ -212,7 +212,7 @@ func (s *Server) executeActions(c *rest.Call, in *executeActionsIn) (executeActi
 	total := time.Since(began).Milliseconds()
 	failed := slices.ContainsFunc(outcomes, func(o browser.Outcome) bool { return !o.Success })
 	if err == nil && failed {
-		err = rest.Interrupted(c) // which is not the page's failure
+		err = rest.Interrupted(call) // which is not the page's failure
 	}
 	return executeActionsOut{Success: !failed, Results: &outcomes, TotalDurationMS: &total}, err
 }

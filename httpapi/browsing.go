@@ -132,24 +132,24 @@ type getBrowseIn struct {
 
 // getBrowse returns a browse, also of a session that has ended, and may wait
 // for its end. If the server stops, it is returned as it is.
-func (s *Server) getBrowse(c *rest.Call, in *getBrowseIn) (browseOut, error) {
+func (s *Server) getBrowse(call *rest.Call, in *getBrowseIn) (browseOut, error) {
 	if err := checkWait(in.Wait); err != nil {
 		return browseOut{}, err
 	}
 	wait := time.Duration(in.Wait) * time.Second
 	if wait > 0 {
-		if err := extendForWait(c, wait); err != nil {
+		if err := extendForWait(call, wait); err != nil {
 			return browseOut{}, err
 		}
-		ctx, cancel := context.WithTimeout(c, wait)
+		ctx, cancel := context.WithTimeout(call, wait)
 		defer cancel()
 		defer context.AfterFunc(s.streams, cancel)()
 		s.options.Navigator.Wait(ctx, in.BrowseID)
 	}
-	if _, err := s.options.Browser.Describe(c, c.DB, in.ID); err != nil {
+	if _, err := s.options.Browser.Describe(call, call.DB, in.ID); err != nil {
 		return browseOut{}, err
 	}
-	b, steps, err := c.DB.Browse(c, in.ID, in.BrowseID)
+	b, steps, err := call.DB.Browse(call, in.ID, in.BrowseID)
 	if steps == nil {
 		steps = []agent.BrowseStep{}
 	}

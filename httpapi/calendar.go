@@ -35,7 +35,7 @@ type tasksOut struct {
 	Meta  rest.Meta  `json:"meta"`
 }
 
-func (s *Server) listTasks(c *rest.Call, in *listTasksIn) (tasksOut, error) {
+func (s *Server) listTasks(call *rest.Call, in *listTasksIn) (tasksOut, error) {
 	page, err := in.Page("title", "start_time", "end_time", "status", "next_run", "created_at", "updated_at")
 	if err != nil {
 		return tasksOut{}, err
@@ -44,9 +44,9 @@ func (s *Server) listTasks(c *rest.Call, in *listTasksIn) (tasksOut, error) {
 		return tasksOut{}, err
 	}
 	if !in.Start.Time.IsZero() || !in.End.Time.IsZero() {
-		return s.expandTasks(c, in, page)
+		return s.expandTasks(call, in, page)
 	}
-	found, total, err := c.DB.Tasks(c, in.Status, page)
+	found, total, err := call.DB.Tasks(call, in.Status, page)
 	items := make([]taskItem, len(found))
 	for i, t := range found {
 		items[i].Task = t
@@ -61,8 +61,8 @@ const (
 )
 
 // calendarRange converts the bounds of a request to times.
-func calendarRange(c *rest.Call, in *listTasksIn) (from, to agent.Time, err error) {
-	settings, err := c.DB.Settings(c)
+func calendarRange(call *rest.Call, in *listTasksIn) (from, to agent.Time, err error) {
+	settings, err := call.DB.Settings(call)
 	if err != nil {
 		return from, to, err
 	}
@@ -81,7 +81,7 @@ func calendarRange(c *rest.Call, in *listTasksIn) (from, to agent.Time, err erro
 }
 
 // expandTasks returns the occurrences in a range, ordered by start.
-func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (tasksOut, error) {
+func (s *Server) expandTasks(call *rest.Call, in *listTasksIn, page store.Page) (tasksOut, error) {
 	backwards := false
 	for _, o := range page.Order {
 		if o.Field != "start_time" || len(page.Order) > 1 {
@@ -89,11 +89,11 @@ func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (ta
 		}
 		backwards = o.Desc
 	}
-	from, to, err := calendarRange(c, in)
+	from, to, err := calendarRange(call, in)
 	if err != nil {
 		return tasksOut{}, err
 	}
-	tasks, known, err := c.DB.TasksBetween(c, from, to, in.Status, page.Search)
+	tasks, known, err := call.DB.TasksBetween(call, from, to, in.Status, page.Search)
 	if err != nil {
 		return tasksOut{}, err
 	}
@@ -108,7 +108,7 @@ func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (ta
 				"is a range with more than 10000 occurrences; request a shorter one",
 			)
 		}
-		if err := c.Err(); err != nil {
+		if err := call.Err(); err != nil {
 			return tasksOut{}, err
 		}
 	}
@@ -122,7 +122,7 @@ func (s *Server) expandTasks(c *rest.Call, in *listTasksIn, page store.Page) (ta
 		slices.Reverse(items)
 	}
 	some := rest.Cut(items, page)
-	return tasksOut{some, rest.MetaOf(page, len(items))}, describeTasks(c, some)
+	return tasksOut{some, rest.MetaOf(page, len(items))}, describeTasks(call, some)
 }
 
 func occurrenceItem(t agent.Task, o agent.Occurrence, known map[string]agent.TaskStatus) taskItem {

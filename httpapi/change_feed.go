@@ -90,70 +90,71 @@ func newEpoch() string {
 }
 
 // open starts watching the agent's file.
-func (f *changeFeed) open(ctx context.Context) error {
-	f.start.Do(func() {
-		stop, err := f.db.Watch(ctx, f.add)
-		if f.failed = err; err != nil {
+func (feed *changeFeed) open(ctx context.Context) error {
+	feed.start.Do(func() {
+		stop, err := feed.db.Watch(ctx, feed.add)
+		if feed.failed = err; err != nil {
 			return
 		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.stop = stop; f.closed {
+		feed.mu.Lock()
+		defer feed.mu.Unlock()
+		if feed.stop = stop; feed.closed {
 			stop()
 		}
-		go f.run()
+		go feed.run()
 	})
-	return f.failed
+	return feed.failed
 }
 
 // close ends the feed and its viewers' streams.
-func (f *changeFeed) close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
+func (feed *changeFeed) close() {
+	feed.mu.Lock()
+	defer feed.mu.Unlock()
+	if feed.closed {
 		return
 	}
-	f.closed = true
-	close(f.ended)
-	if f.stop != nil {
-		f.stop()
+	feed.closed = true
+	close(feed.ended)
+	if feed.stop != nil {
+		feed.stop()
 	}
 }
 
 // add adds the changes of a commit.
-func (f *changeFeed) add(changes []store.Change) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (feed *changeFeed) add(changes []store.Change) {
+	feed.mu.Lock()
+	defer feed.mu.Unlock()
 	for _, c := range changes {
-		f.noteLocked(c)
+		feed.noteLocked(c)
 	}
 	select {
-	case f.wake <- struct{}{}:
+	case feed.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (f *changeFeed) noteLocked(c store.Change) {
-	switch c.Kind {
+func (feed *changeFeed) noteLocked(change store.Change) {
+	switch change.Kind {
 	case store.KindProgress:
-		f.working = true
+		feed.working = true
 		return
 	case store.KindWaiting:
-		f.counting = true
+		feed.counting = true
 		return
 	case agent.KindTakeover, agent.KindConversation, store.KindMessage:
-		f.counting = true
+		feed.counting = true
 	case agent.KindSource:
-		f.working = true
+		feed.working = true
 	}
-	f.last++
-	if f.ring = append(f.ring, numberedChange{f.last, c}); len(f.ring) >= 2*ringSize {
-		f.ring = slices.Clone(f.ring[len(f.ring)-ringSize:])
+	feed.last++
+	if feed.ring = append(feed.ring, numberedChange{feed.last, change}); len(feed.ring) >= 2*ringSize {
+		feed.ring = slices.Clone(feed.ring[len(feed.ring)-ringSize:])
 	}
-	f.merge(f.pending, c, f.last)
-	if c.Kind == store.KindReset || len(f.pending) > ringSize {
-		f.epoch, f.ring, f.sent, f.reset, f.counting, f.working = newEpoch(), nil, f.last, true, true, true
-		clear(f.pending)
+	feed.merge(feed.pending, change, feed.last)
+	if change.Kind == store.KindReset || len(feed.pending) > ringSize {
+		feed.epoch, feed.ring, feed.sent, feed.reset, feed.counting, feed.working =
+			newEpoch(), nil, feed.last, true, true, true
+		clear(feed.pending)
 	}
 }
 
@@ -172,12 +173,12 @@ func (*changeFeed) merge(pending map[record]*change, c store.Change, number uint
 }
 
 // run sends events until the feed is closed.
-func (f *changeFeed) run() {
+func (feed *changeFeed) run() {
 	ctx, cancel := context.WithCancel(store.Background(context.Background()))
 	defer cancel()
-	defer context.AfterFunc(f.server.streams, f.close)()
+	defer context.AfterFunc(feed.server.streams, feed.close)()
 	go func() {
-		<-f.ended
+		<-feed.ended
 		cancel()
 	}()
 	pause := time.NewTimer(0)
@@ -189,22 +190,22 @@ func (f *changeFeed) run() {
 			due = pause.C
 		}
 		select {
-		case <-f.ended:
+		case <-feed.ended:
 			return
-		case <-f.wake:
+		case <-feed.wake:
 		case <-due:
 		}
 		var err error
-		if next, err = f.flush(ctx, time.Now()); errors.Is(err, store.ErrClosed) || f.db.Gone() {
-			f.server.feeds.drop(f.db)
+		if next, err = feed.flush(ctx, time.Now()); errors.Is(err, store.ErrClosed) || feed.db.Gone() {
+			feed.server.feeds.drop(feed.db)
 			return
 		} else if err != nil && ctx.Err() == nil {
-			f.server.log.Error("read changes for viewers", "agent", f.db.ID(), "error", err)
-			f.add([]store.Change{{Kind: store.KindReset}})
+			feed.server.log.Error("read changes for viewers", "agent", feed.db.ID(), "error", err)
+			feed.add([]store.Change{{Kind: store.KindReset}})
 		}
 		pause.Reset(flushInterval)
 		select {
-		case <-f.ended:
+		case <-feed.ended:
 			return
 		case <-pause.C:
 		}
@@ -213,19 +214,19 @@ func (f *changeFeed) run() {
 
 // flush sends what is due and returns the time until something is due next, or
 // 0.
-func (f *changeFeed) flush(ctx context.Context, now time.Time) (next time.Duration, err error) {
-	f.mu.Lock()
-	due, next := f.takeLocked(now)
-	reset, id, viewed := f.reset, f.idLocked(), len(f.viewers) > 0
-	f.reset = false
-	f.mu.Unlock()
+func (feed *changeFeed) flush(ctx context.Context, now time.Time) (next time.Duration, err error) {
+	feed.mu.Lock()
+	due, next := feed.takeLocked(now)
+	reset, id, viewed := feed.reset, feed.idLocked(), len(feed.viewers) > 0
+	feed.reset = false
+	feed.mu.Unlock()
 	if !viewed {
 		return 0, nil
 	}
 	if reset {
-		f.send(frame("reset", id, struct{}{}), false)
+		feed.send(frame("reset", id, struct{}{}), false)
 	}
-	text, err := f.render(ctx, due, id, f.jsonOf)
+	text, err := feed.render(ctx, due, id, feed.jsonOf)
 	if err != nil {
 		return 0, err
 	}
@@ -233,13 +234,13 @@ func (f *changeFeed) flush(ctx context.Context, now time.Time) (next time.Durati
 		text = frame("reset", id, struct{}{})
 	}
 	if text != "" {
-		f.send(text, false)
+		feed.send(text, false)
 	}
-	counts, err := f.sendCounts(ctx, now)
+	counts, err := feed.sendCounts(ctx, now)
 	if err != nil {
 		return 0, err
 	}
-	progress, err := f.sendProgress(ctx, now)
+	progress, err := feed.sendProgress(ctx, now)
 	for _, other := range []time.Duration{counts, progress} {
 		if other > 0 && (next == 0 || other < next) {
 			next = other
@@ -249,23 +250,23 @@ func (f *changeFeed) flush(ctx context.Context, now time.Time) (next time.Durati
 }
 
 // takeLocked removes and returns the changes that are due, oldest first.
-func (f *changeFeed) takeLocked(now time.Time) (due []*change, next time.Duration) {
-	f.sent = f.last
-	for key, c := range f.pending {
-		if wait := recordInterval - now.Sub(f.sentAt[key]); wait > 0 && len(f.viewers) > 0 {
-			f.sent = min(f.sent, c.first-1)
+func (feed *changeFeed) takeLocked(now time.Time) (due []*change, next time.Duration) {
+	feed.sent = feed.last
+	for key, c := range feed.pending {
+		if wait := recordInterval - now.Sub(feed.sentAt[key]); wait > 0 && len(feed.viewers) > 0 {
+			feed.sent = min(feed.sent, c.first-1)
 			if next == 0 || wait < next {
 				next = wait
 			}
 			continue
 		}
 		due = append(due, c)
-		delete(f.pending, key)
-		f.sentAt[key] = now
+		delete(feed.pending, key)
+		feed.sentAt[key] = now
 	}
-	for key, at := range f.sentAt {
+	for key, at := range feed.sentAt {
 		if now.Sub(at) >= recordInterval {
-			delete(f.sentAt, key)
+			delete(feed.sentAt, key)
 		}
 	}
 	slices.SortFunc(due, func(a, b *change) int {
@@ -276,27 +277,27 @@ func (f *changeFeed) takeLocked(now time.Time) (due []*change, next time.Duratio
 
 // idLocked returns the id of the events being sent: a client that has seen it
 // has seen all changes up to it.
-func (f *changeFeed) idLocked() string {
-	return f.epoch + "-" + formatNumber(f.sent)
+func (feed *changeFeed) idLocked() string {
+	return feed.epoch + "-" + formatNumber(feed.sent)
 }
 
 func formatNumber(n uint64) string { return strconv.FormatUint(n, 10) }
 
 // sinceLocked returns the changes after an event id; ok is false if they are
 // no longer known.
-func (f *changeFeed) sinceLocked(id string) (missed []*change, ok bool) {
+func (feed *changeFeed) sinceLocked(id string) (missed []*change, ok bool) {
 	epoch, text, _ := strings.Cut(id, "-")
 	seen, err := strconv.ParseUint(text, 10, 64)
-	if err != nil || epoch != f.epoch || seen > f.last {
+	if err != nil || epoch != feed.epoch || seen > feed.last {
 		return nil, false
 	}
-	skip := len(f.ring) - int(min(f.last-seen, ringSize+1))
-	if skip < 0 || f.last-seen > ringSize {
+	skip := len(feed.ring) - int(min(feed.last-seen, ringSize+1))
+	if skip < 0 || feed.last-seen > ringSize {
 		return nil, false
 	}
 	merged := map[record]*change{}
-	for _, c := range f.ring[skip:] {
-		f.merge(merged, c.Change, c.number)
+	for _, c := range feed.ring[skip:] {
+		feed.merge(merged, c.Change, c.number)
 	}
 	for _, c := range merged {
 		missed = append(missed, c)
@@ -309,10 +310,10 @@ func (f *changeFeed) sinceLocked(id string) (missed []*change, ok bool) {
 
 // send queues a text for every viewer, or only for those who may see presence.
 // A viewer that does not keep up loses it and gets a reset.
-func (f *changeFeed) send(text string, presence bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for v := range f.viewers {
+func (feed *changeFeed) send(text string, presence bool) {
+	feed.mu.Lock()
+	defer feed.mu.Unlock()
+	for v := range feed.viewers {
 		if presence && !v.seesPresence {
 			continue
 		}

@@ -20,30 +20,30 @@ type progressOut struct {
 }
 
 // sendProgress sends the progress of sources that advanced.
-func (f *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time.Duration, err error) {
-	if next, due := f.dueToSend(&f.working, &f.progressAt, now); !due {
+func (feed *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time.Duration, err error) {
+	if next, due := feed.dueToSend(&feed.working, &feed.progressAt, now); !due {
 		return next, nil
 	}
-	sources, err := f.db.SourcesAtWork(ctx)
+	sources, err := feed.db.SourcesAtWork(ctx)
 	if err != nil {
 		return 0, err
 	}
-	before := f.progress
-	f.progress = map[string]progressOut{}
-	for _, s := range sources {
-		if s.Progress == nil {
+	before := feed.progress
+	feed.progress = map[string]progressOut{}
+	for _, source := range sources {
+		if source.Progress == nil {
 			continue
 		}
-		last, known := before[s.ID]
+		last, known := before[source.ID]
 		p := progressOut{
 			Kind:  agent.KindSource,
-			ID:    s.ID,
-			Done:  s.Progress.Done,
-			Total: s.Progress.Total,
+			ID:    source.ID,
+			Done:  source.Progress.Done,
+			Total: source.Progress.Total,
 			at:    now,
 		}
 		if known && p.Done == last.Done && p.Total == last.Total {
-			f.progress[s.ID] = last
+			feed.progress[source.ID] = last
 			continue
 		}
 		if took := now.Sub(last.at).Seconds(); known && p.Done >= last.Done {
@@ -52,8 +52,8 @@ func (f *changeFeed) sendProgress(ctx context.Context, now time.Time) (next time
 		}
 		p.samples = addSample(p.samples, progressSample{now, p.Done, p.Total})
 		p.SecondsLeft = secondsLeft(p.samples)
-		f.progress[s.ID] = p
-		f.send(frame("progress", "", p), false)
+		feed.progress[source.ID] = p
+		feed.send(frame("progress", "", p), false)
 	}
 	return 0, nil
 }

@@ -35,7 +35,12 @@ func encode(data any) []byte {
 // render returns the events of changes, each with the record as in lists. Only
 // the last one has the id. Fields of the agent that are already in seen are
 // omitted.
-func (f *changeFeed) render(ctx context.Context, changes []*change, id string, seen map[record]string) (string, error) {
+func (feed *changeFeed) render(
+	ctx context.Context,
+	changes []*change,
+	id string,
+	seen map[record]string,
+) (string, error) {
 	ids := map[string][]string{}
 	for _, c := range changes {
 		if c.Op != store.OpDelete {
@@ -45,14 +50,14 @@ func (f *changeFeed) render(ctx context.Context, changes []*change, id string, s
 	rows := map[string]map[string]any{}
 	if len(ids) > 0 {
 		var err error
-		if rows, err = f.db.Records(ctx, ids); err != nil {
+		if rows, err = feed.db.Records(ctx, ids); err != nil {
 			return "", err
 		}
 	}
 	var events []changeOut
-	for _, c := range changes {
-		if c.Kind == agent.KindAgent {
-			own, err := f.agentChanges(ctx, seen)
+	for _, change := range changes {
+		if change.Kind == agent.KindAgent {
+			own, err := feed.agentChanges(ctx, seen)
 			if err != nil {
 				return "", err
 			}
@@ -60,22 +65,22 @@ func (f *changeFeed) render(ctx context.Context, changes []*change, id string, s
 			continue
 		}
 		out := changeOut{
-			Kind: c.Kind,
-			ID:   c.ID,
-			Op:   c.Op,
+			Kind: change.Kind,
+			ID:   change.ID,
+			Op:   change.Op,
 		}
-		if row, found := rows[c.Kind][c.ID]; found {
-			if out.Row = f.listed(ctx, row); c.Op == store.OpDelete {
+		if row, found := rows[change.Kind][change.ID]; found {
+			if out.Row = feed.listed(ctx, row); change.Op == store.OpDelete {
 				out.Op = store.OpUpdate
 			}
 		} else {
 			out.Op = store.OpDelete
 		}
-		switch c.Kind {
+		switch change.Kind {
 		case store.KindMessage:
-			out.ConversationID = c.Parent
+			out.ConversationID = change.Parent
 		case agent.KindRun:
-			out.ScheduleID = c.Parent
+			out.ScheduleID = change.Parent
 		}
 		events = append(events, out)
 	}
@@ -92,13 +97,13 @@ func (f *changeFeed) render(ctx context.Context, changes []*change, id string, s
 
 // agentChanges returns the changes of the agent and its settings, whose row
 // has more than clients may see.
-func (f *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (events []changeOut, err error) {
-	settings, err := f.db.Settings(ctx)
+func (feed *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (events []changeOut, err error) {
+	settings, err := feed.db.Settings(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for kind, row := range map[string]any{
-		agent.KindAgent: f.db.Agent(),
+		agent.KindAgent: feed.db.Agent(),
 		store.KindSetting: settingsOut{
 			Settings:   settings.Settings,
 			Configured: settings.Configured,
@@ -106,12 +111,12 @@ func (f *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (
 			UpdatedAt:  settings.UpdatedAt,
 		},
 	} {
-		key, text := record{kind, f.db.ID()}, string(encode(row))
+		key, text := record{kind, feed.db.ID()}, string(encode(row))
 		if seen[key] != text {
 			seen[key] = text
 			events = append(events, changeOut{
 				Kind: kind,
-				ID:   f.db.ID(),
+				ID:   feed.db.ID(),
 				Op:   store.OpUpdate,
 				Row:  row,
 			})
@@ -121,32 +126,32 @@ func (f *changeFeed) agentChanges(ctx context.Context, seen map[record]string) (
 }
 
 // listed returns a record as in the response of the route that lists its kind.
-func (f *changeFeed) listed(ctx context.Context, row any) any {
-	switch r := row.(type) {
+func (feed *changeFeed) listed(ctx context.Context, row any) any {
+	switch value := row.(type) {
 	case agent.Contact:
-		return newContactItem(r)
+		return newContactItem(value)
 	case agent.Execution:
-		return newExecutionItem(r)
+		return newExecutionItem(value)
 	case agent.Workflow:
-		return newWorkflowItem(r)
+		return newWorkflowItem(value)
 	case agent.Tool:
-		return newToolItem(r)
+		return newToolItem(value)
 	case agent.Schedule:
-		if items, err := scheduleItems(ctx, f.db, []agent.Schedule{r}); err == nil {
+		if items, err := scheduleItems(ctx, feed.db, []agent.Schedule{value}); err == nil {
 			return items[0]
 		}
 	case agent.Task:
-		return taskItem{Task: r}
+		return taskItem{Task: value}
 	case agent.Source:
-		if model, err := f.server.index.Model(ctx, f.db); err == nil {
-			r.Stale = isStale(&r, model)
+		if model, err := feed.server.index.Model(ctx, feed.db); err == nil {
+			value.Stale = isStale(&value, model)
 		}
-		return r
+		return value
 	case agent.Session:
-		if open, err := f.server.options.Browser.Session(f.db, r.ID); err == nil {
-			r.Status, r.LastActivity = open.Status(), agent.At(open.LastActivity())
+		if open, err := feed.server.options.Browser.Session(feed.db, value.ID); err == nil {
+			value.Status, value.LastActivity = open.Status(), agent.At(open.LastActivity())
 		}
-		return r
+		return value
 	}
 	return row
 }
@@ -154,9 +159,9 @@ func (f *changeFeed) listed(ctx context.Context, row any) any {
 // dueToSend reports whether something that is wanted may be sent now, and if so records
 // that it is being sent. Otherwise it returns how long to wait, or 0 if nothing is
 // wanted.
-func (f *changeFeed) dueToSend(wanted *bool, sentAt *time.Time, now time.Time) (next time.Duration, due bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (feed *changeFeed) dueToSend(wanted *bool, sentAt *time.Time, now time.Time) (next time.Duration, due bool) {
+	feed.mu.Lock()
+	defer feed.mu.Unlock()
 	if !*wanted {
 		return 0, false
 	}
@@ -168,20 +173,20 @@ func (f *changeFeed) dueToSend(wanted *bool, sentAt *time.Time, now time.Time) (
 }
 
 // sendCounts sends the numbers of waiting and unread items if they changed.
-func (f *changeFeed) sendCounts(ctx context.Context, now time.Time) (next time.Duration, err error) {
-	if next, due := f.dueToSend(&f.counting, &f.countedAt, now); !due {
+func (feed *changeFeed) sendCounts(ctx context.Context, now time.Time) (next time.Duration, err error) {
+	if next, due := feed.dueToSend(&feed.counting, &feed.countedAt, now); !due {
 		return next, nil
 	}
-	inbox, err := f.db.Inbox(ctx)
+	inbox, err := feed.db.Inbox(ctx)
 	if err != nil {
 		return 0, err
 	}
-	f.mu.Lock()
-	changed := inbox != f.inbox
-	f.inbox = inbox
-	f.mu.Unlock()
+	feed.mu.Lock()
+	changed := inbox != feed.inbox
+	feed.inbox = inbox
+	feed.mu.Unlock()
 	if changed {
-		f.send(frame("counts", "", inbox), false)
+		feed.send(frame("counts", "", inbox), false)
 	}
 	return 0, nil
 }

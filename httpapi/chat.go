@@ -41,23 +41,27 @@ var runIDs = regexp.MustCompile(`^[A-Za-z0-9-]{8,64}$`)
 
 // turn validates and converts the request.
 func (in *chatIn) turn() (agentchat.Turn, error) {
-	b := &in.Body
+	body := &in.Body
 	var is agent.Issues
-	is.Check(b.Fallback == "" || b.Fallback == string(agentchat.ModePassages), "fallback", "must be passages")
-	is.Check(len(b.WaitFor) <= 100, "wait_for", "must have at most 100 ids")
-	is.Check(len(b.Model) <= 200, "model", "must have at most 200 bytes")
-	is.Check(b.RetryOf >= 0, "retry_of", "must be the id of an answer")
-	is.Check(b.RunID == "" || runIDs.MatchString(b.RunID), "run_id", "must have 8 to 64 letters, digits and hyphens")
+	is.Check(body.Fallback == "" || body.Fallback == string(agentchat.ModePassages), "fallback", "must be passages")
+	is.Check(len(body.WaitFor) <= 100, "wait_for", "must have at most 100 ids")
+	is.Check(len(body.Model) <= 200, "model", "must have at most 200 bytes")
+	is.Check(body.RetryOf >= 0, "retry_of", "must be the id of an answer")
+	is.Check(
+		body.RunID == "" || runIDs.MatchString(body.RunID),
+		"run_id",
+		"must have 8 to 64 letters, digits and hyphens",
+	)
 	return agentchat.Turn{
-		ConversationID: b.ConversationID,
-		ContactID:      b.ContactID,
-		Message:        b.Message,
-		RetryOf:        b.RetryOf,
-		Model:          b.Model,
-		Fallback:       agentchat.Mode(b.Fallback),
-		Tools:          b.Tools,
-		Sources:        b.Sources,
-		WaitFor:        b.WaitFor,
+		ConversationID: body.ConversationID,
+		ContactID:      body.ContactID,
+		Message:        body.Message,
+		RetryOf:        body.RetryOf,
+		Model:          body.Model,
+		Fallback:       agentchat.Mode(body.Fallback),
+		Tools:          body.Tools,
+		Sources:        body.Sources,
+		WaitFor:        body.WaitFor,
 	}, is.Err()
 }
 
@@ -82,8 +86,8 @@ type chatOut struct {
 }
 
 // chatTurn answers a message with JSON or a stream.
-func (s *Server) chatTurn(c *rest.Call) error {
-	in, err := rest.Bind[chatIn](c)
+func (s *Server) chatTurn(call *rest.Call) error {
+	in, err := rest.Bind[chatIn](call)
 	if err != nil {
 		return err
 	}
@@ -91,38 +95,38 @@ func (s *Server) chatTurn(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.extendTimeLimits(c); err != nil {
+	if err := s.extendTimeLimits(call); err != nil {
 		return err
 	}
-	stream := in.Body.Stream || strings.Contains(c.HTTP.Request().Header.Get(echo.HeaderAccept), rest.EventStream)
+	stream := in.Body.Stream || strings.Contains(call.HTTP.Request().Header.Get(echo.HeaderAccept), rest.EventStream)
 	switch {
 	case in.Body.RunID != "":
-		return s.runTurn(c, turn, in.Body.RunID, stream)
+		return s.runTurn(call, turn, in.Body.RunID, stream)
 	case stream:
-		return s.streamTurn(c, turn)
+		return s.streamTurn(call, turn)
 	}
-	message, answer, err := s.chat.Reply(c, c.DB, turn, nil)
+	message, answer, err := s.chat.Reply(call, call.DB, turn, nil)
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, chatOutOf(message, answer))
+	return rest.WriteJSON(call.HTTP, http.StatusOK, chatOutOf(message, answer))
 }
 
-func chatOutOf(m agent.Message, a agentchat.Answer) chatOut {
+func chatOutOf(message agent.Message, answer agentchat.Answer) chatOut {
 	return chatOut{
-		ConversationID: m.ConversationID,
+		ConversationID: message.ConversationID,
 		Message: chatMessage{
-			ID:        m.ID,
-			Role:      m.Role,
-			Content:   m.Content,
-			CreatedAt: m.CreatedAt,
+			ID:        message.ID,
+			Role:      message.Role,
+			Content:   message.Content,
+			CreatedAt: message.CreatedAt,
 		},
-		ToolCalls:      a.ToolCalls,
-		Sources:        a.Sources,
-		Queries:        a.Queries,
-		Usage:          a.Usage,
-		Mode:           a.Mode,
-		PendingSources: a.Pending,
+		ToolCalls:      answer.ToolCalls,
+		Sources:        answer.Sources,
+		Queries:        answer.Queries,
+		Usage:          answer.Usage,
+		Mode:           answer.Mode,
+		PendingSources: answer.Pending,
 	}
 }
 

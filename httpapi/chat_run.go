@@ -10,18 +10,18 @@ import (
 )
 
 // runTurn answers a message with a turn that continues even if the connection ends.
-func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bool) error {
-	db := c.DB // the goroutine outlives the call, so it must not use it
+func (s *Server) runTurn(call *rest.Call, turn agentchat.Turn, id string, stream bool) error {
+	db := call.DB // the goroutine outlives the call, so it must not use it
 	r, err := s.runs.start(
-		c.Context,
+		call.Context,
 		runKey{db.ID(), id},
-		func(ctx context.Context, r *run) (chatOut, error) {
-			message, answer, err := s.chat.Reply(ctx, db, turn, r.emit)
+		func(ctx context.Context, run *run) (chatOut, error) {
+			message, answer, err := s.chat.Reply(ctx, db, turn, run.emit)
 			out := chatOutOf(message, answer)
 			switch {
 			case err == nil:
 				return out, nil
-			case !r.isStopped():
+			case !run.isStopped():
 				s.log.Warn("run chat turn", "agent", db.ID(), "run", id, "error", err)
 				return out, err
 			case message.ID == 0:
@@ -38,27 +38,27 @@ func (s *Server) runTurn(c *rest.Call, turn agentchat.Turn, id string, stream bo
 		return err
 	}
 	if stream {
-		return s.streamRun(c, r)
+		return s.streamRun(call, r)
 	}
-	if err := r.follow(c, func(runEvent) error { return nil }); err != nil {
+	if err := r.follow(call, func(runEvent) error { return nil }); err != nil {
 		return err
 	}
 	if r.err != nil {
 		return r.err
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, r.out)
+	return rest.WriteJSON(call.HTTP, http.StatusOK, r.out)
 }
 
 // streamRun sends the events of a run until it ends or the server stops.
-func (s *Server) streamRun(c *rest.Call, r *run) error {
-	ctx, cancel := context.WithCancel(c)
+func (s *Server) streamRun(call *rest.Call, run *run) error {
+	ctx, cancel := context.WithCancel(call)
 	defer cancel()
 	defer context.AfterFunc(s.streams, cancel)()
-	out := &lazyStream{call: c}
+	out := &lazyStream{call: call}
 	defer out.close()
-	err := r.follow(ctx, func(e runEvent) error {
+	err := run.follow(ctx, func(e runEvent) error {
 		if e.name == eventError && out.out == nil {
-			return r.err
+			return run.err
 		}
 		return out.send(e.name, e.data)
 	})
@@ -73,19 +73,19 @@ type runIn struct {
 }
 
 // followRun streams a turn started by another request.
-func (s *Server) followRun(c *rest.Call) error {
-	in, err := rest.Bind[runIn](c)
+func (s *Server) followRun(call *rest.Call) error {
+	in, err := rest.Bind[runIn](call)
 	if err != nil {
 		return err
 	}
-	r, err := s.runs.find(runKey{c.DB.ID(), in.ID})
+	r, err := s.runs.find(runKey{call.DB.ID(), in.ID})
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(c)
+	ctx, cancel := context.WithCancel(call)
 	defer cancel()
 	defer context.AfterFunc(s.streams, cancel)()
-	out := rest.NewEventWriter(c)
+	out := rest.NewEventWriter(call)
 	defer out.Heartbeat()()
 	// a disconnected client may come back
 	_ = r.follow(ctx, func(e runEvent) error {
@@ -101,16 +101,16 @@ type stoppedRun struct {
 	Message        *chatMessage `json:"message" doc:"The stored part of the answer; null if there is none."`
 }
 
-func (s *Server) stopRun(c *rest.Call, in *runIn) (stoppedRun, error) {
-	r, err := s.runs.find(runKey{c.DB.ID(), in.ID})
+func (s *Server) stopRun(call *rest.Call, in *runIn) (stoppedRun, error) {
+	r, err := s.runs.find(runKey{call.DB.ID(), in.ID})
 	if err != nil {
 		return stoppedRun{}, err
 	}
 	stopped := r.stop()
 	select {
 	case <-r.done:
-	case <-c.Done():
-		return stoppedRun{}, c.Err()
+	case <-call.Done():
+		return stoppedRun{}, call.Err()
 	}
 	out := stoppedRun{Stopped: stopped, ConversationID: r.out.ConversationID}
 	if r.out.Message.ID != 0 {

@@ -34,12 +34,12 @@ type clusterOut struct {
 
 // directory returns the cluster, for callers that may manage it: admins of the default
 // agent by a role of their own.
-func (s *Server) directory(c *rest.Call) (cluster.Directory, error) {
+func (s *Server) directory(call *rest.Call) (cluster.Directory, error) {
 	d := s.options.Cluster
 	if d == nil {
 		return nil, agent.Errorf(agent.CodeNotFound, "this server does not belong to a cluster")
 	}
-	entries, err := d.Agents(c)
+	entries, err := d.Agents(call)
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -49,7 +49,7 @@ func (s *Server) directory(c *rest.Call) (cluster.Directory, error) {
 			admins = e.Admins
 		}
 	}
-	if !c.Identity.OwnRole(agent.DefaultID, admins).Covers(agent.RoleAdmin) {
+	if !call.Identity.OwnRole(agent.DefaultID, admins).Covers(agent.RoleAdmin) {
 		return nil, agent.Errorf(
 			agent.CodeForbidden,
 			"this requires the role admin on the default agent; its default role is not enough",
@@ -58,13 +58,13 @@ func (s *Server) directory(c *rest.Call) (cluster.Directory, error) {
 	return d, nil
 }
 
-func (s *Server) getCluster(c *rest.Call, _ *none) (clusterOut, error) {
+func (s *Server) getCluster(call *rest.Call, _ *none) (clusterOut, error) {
 	out := clusterOut{Nodes: []clusterNode{}}
-	d, err := s.directory(c)
+	directory, err := s.directory(call)
 	if err != nil {
 		return out, err
 	}
-	nodes, err := d.Nodes(c)
+	nodes, err := directory.Nodes(call)
 	if err != nil {
 		return out, unavailable(err)
 	}
@@ -109,16 +109,16 @@ type clusterAgentsOut struct {
 	Meta   rest.Meta      `json:"meta"`
 }
 
-func (s *Server) listClusterAgents(c *rest.Call, in *clusterAgentsIn) (clusterAgentsOut, error) {
+func (s *Server) listClusterAgents(call *rest.Call, in *clusterAgentsIn) (clusterAgentsOut, error) {
 	page, err := in.Page()
 	if err != nil {
 		return clusterAgentsOut{}, err
 	}
-	d, err := s.directory(c)
+	directory, err := s.directory(call)
 	if err != nil {
 		return clusterAgentsOut{}, err
 	}
-	entries, err := d.Agents(c)
+	entries, err := directory.Agents(call)
 	if err != nil {
 		return clusterAgentsOut{}, unavailable(err)
 	}
@@ -164,12 +164,12 @@ type drainNodeIn struct {
 
 // drainNode starts moving all agents of this server to the others. The request has been
 // forwarded to the server to be drained.
-func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
-	d, err := s.directory(c)
+func (s *Server) drainNode(call *rest.Call, in *drainNodeIn) (Success, error) {
+	directory, err := s.directory(call)
 	if err != nil {
 		return Success{}, err
 	}
-	nodes, err := d.Nodes(c)
+	nodes, err := directory.Nodes(call)
 	if err != nil {
 		return Success{}, unavailable(err)
 	}
@@ -182,7 +182,7 @@ func (s *Server) drainNode(c *rest.Call, in *drainNodeIn) (Success, error) {
 	ctx, cancel := context.WithTimeout(s.streams, drainTime) // a stopping server drains itself
 	go func() {
 		defer cancel()
-		if err := d.Drain(ctx, cluster.Drained); err != nil {
+		if err := directory.Drain(ctx, cluster.Drained); err != nil {
 			s.log.Error("move the agents of this server to others", "error", err)
 		}
 	}()

@@ -54,7 +54,7 @@ type consoleAgent struct {
 // maxConsoleAgents limits the agents in that data.
 const maxConsoleAgents = 200
 
-func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
+func (s *Server) console(call *rest.Call, in *consoleIn) (consoleOut, error) {
 	stranger := s.policy.DefaultRole()
 	out := consoleOut{
 		Version:     s.options.Version,
@@ -70,18 +70,18 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 	if s.options.Gateways != nil {
 		out.PublicURL = s.options.Gateways.PublicURL()
 	}
-	if id := c.Identity; id.Known() && !id.Open {
+	if id := call.Identity; id.Known() && !id.Open {
 		out.Identity = &consoleIdentity{Email: id.Email, Name: id.Name}
 		if id.Key != nil {
 			out.Identity.Key = cmp.Or(id.Key.Name, id.Key.Prefix)
 		}
 	}
-	visible, err := s.visible(c)
+	visible, err := s.visible(call)
 	if err != nil {
 		return out, err
 	}
 	if s.options.Cluster != nil {
-		_, err := s.directory(c)
+		_, err := s.directory(call)
 		out.Cluster = err == nil
 	}
 	slices.SortFunc(visible, func(a, b visibleAgent) int {
@@ -93,18 +93,18 @@ func (s *Server) console(c *rest.Call, in *consoleIn) (consoleOut, error) {
 	if out.More = len(visible) > maxConsoleAgents; out.More {
 		visible = firstIncluding(visible, in.Agent, maxConsoleAgents)
 	}
-	for _, v := range visible {
-		attention := v.attention
-		if v.db != nil {
-			if attention, err = v.db.Attention(c); err != nil && c.Err() != nil {
+	for _, visibleAgent := range visible {
+		attention := visibleAgent.attention
+		if visibleAgent.db != nil {
+			if attention, err = visibleAgent.db.Attention(call); err != nil && call.Err() != nil {
 				return out, err
 			}
 		}
 		out.Agents = append(out.Agents, consoleAgent{
-			ID:       v.ID,
-			Name:     v.Name,
-			Status:   v.Status,
-			Role:     v.role,
+			ID:       visibleAgent.ID,
+			Name:     visibleAgent.Name,
+			Status:   visibleAgent.Status,
+			Role:     visibleAgent.role,
 			Waiting:  attention.Waiting,
 			Failures: attention.Failures,
 			Holds:    attention.Holds,

@@ -232,8 +232,8 @@ func rowMetadata(cell string, pairs []metadataPair) (json.RawMessage, bool) {
 
 // readText reads a file of at most limit bytes, removing a byte order mark. A
 // file with the mark of another encoding than UTF-8 is an error.
-func readText(r io.Reader, limit int64) (string, error) {
-	raw, err := rest.ReadText(r, limit)
+func readText(reader io.Reader, limit int64) (string, error) {
+	raw, err := rest.ReadText(reader, limit)
 	if agent.ErrorCode(err) == agent.CodeFileTooLarge {
 		return "", agent.Errorf(
 			agent.CodeFileTooLarge,

@@ -20,9 +20,9 @@ type contactRow = csvRow[agent.ContactChange]
 // validates the rest.
 //
 // An error means that the file as a whole is invalid: VALIDATION_ERROR of the
-// field "file" or FILE_TOO_LARGE, or else an error of r.
-func readContactsCSV(r io.Reader, limit int64) ([]contactRow, error) {
-	text, err := readText(r, limit)
+// field "file" or FILE_TOO_LARGE, or else an error of reader.
+func readContactsCSV(reader io.Reader, limit int64) ([]contactRow, error) {
+	text, err := readText(reader, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -141,20 +141,20 @@ func (in *contactReader) columnName(i int) string {
 func (in *contactReader) fill(row *contactRow) {
 	var object string
 	var pairs []metadataPair
-	for i, column := range in.columns {
-		cell, wrong := readCell(in.records.fields[i])
+	for index, column := range in.columns {
+		cell, wrong := readCell(in.records.fields[index])
 		switch {
 		case wrong != "" && column.name != "notes":
-			row.issue(in.columnName(i), wrong)
+			row.issue(in.columnName(index), wrong)
 		case wrong != "":
-			row.Change.Notes = agent.Some(in.records.fields[i])
+			row.Change.Notes = agent.Some(in.records.fields[index])
 		case cell == "" || isBlank(cell) && column.name != "notes": // notes keep white space
 		case !in.valid && !utf8.ValidString(cell):
-			row.issue(in.columnName(i), "is not UTF-8 text")
+			row.issue(in.columnName(index), "is not UTF-8 text")
 		case column.change != nil:
 			*column.change(&row.Change) = agent.Some(cell)
 		case column.name == "":
-			row.issue(in.columnName(i), "has no name in the header row")
+			row.issue(in.columnName(index), "has no name in the header row")
 		case !column.known:
 			pairs = append(pairs, metadataPair{column.name, cell})
 		case column.name == "metadata":

@@ -68,29 +68,29 @@ func (r *csvRecords) field() (field string, more bool) {
 // quoted reads the rest of a quoted field from there on.
 func (r *csvRecords) quoted(from int) (field string, more bool) {
 	doubled := false
-	for i := from; ; i++ {
-		next := strings.IndexByte(r.text[i:], '"')
+	for index := from; ; index++ {
+		next := strings.IndexByte(r.text[index:], '"')
 		if next < 0 {
 			r.broken = "has a quote that is never closed"
 			return "", false
 		}
-		i += next
-		if i+1 < len(r.text) && r.text[i+1] == '"' {
+		index += next
+		if index+1 < len(r.text) && r.text[index+1] == '"' {
 			doubled = true
-			i++
+			index++
 			continue
 		}
-		field = r.text[from:i]
-		for i++; i < len(r.text) && r.text[i] == ' '; i++ {
+		field = r.text[from:index]
+		for index++; index < len(r.text) && r.text[index] == ' '; index++ {
 		}
-		if i < len(r.text) && !r.isSeparator(r.text[i]) {
+		if index < len(r.text) && !r.isSeparator(r.text[index]) {
 			r.broken = "has text after a closing quote"
 			return "", false
 		}
 		if doubled {
 			field = strings.ReplaceAll(field, `""`, `"`)
 		}
-		return field, r.separator(i)
+		return field, r.separator(index)
 	}
 }
 

@@ -51,12 +51,12 @@ func newContactItem(x agent.Contact) contactItem {
 }
 
 // fullItems returns contacts with all their fields.
-func fullItems(c *rest.Call, contacts []agent.Contact) ([]contactItem, error) {
+func fullItems(call *rest.Call, contacts []agent.Contact) ([]contactItem, error) {
 	ids := make([]string, len(contacts))
 	for i, x := range contacts {
 		ids[i] = x.ID
 	}
-	last, err := c.DB.LastMessages(c, ids)
+	last, err := call.DB.LastMessages(call, ids)
 	items := make([]contactItem, len(contacts))
 	for i := range contacts {
 		x := &contacts[i]
@@ -156,7 +156,7 @@ type resolved struct {
 	MatchedBy string `json:"matched_by" doc:"The identifier that matched." example:"email"`
 }
 
-func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolved, err error) {
+func (s *Server) resolveContact(call *rest.Call, in *resolveContactIn) (out resolved, err error) {
 	wanted := agent.Contact{
 		Email:      in.Email,
 		Phone:      in.Phone,
@@ -181,7 +181,7 @@ func (s *Server) resolveContact(c *rest.Call, in *resolveContactIn) (out resolve
 			"or another identifier is required: phone, Telegram, WhatsApp or external_id",
 		)
 	}
-	contact, err := c.DB.ResolveContact(c, out.MatchedBy, value)
+	contact, err := call.DB.ResolveContact(call, out.MatchedBy, value)
 	out.Contact.ID, out.Contact.Name, out.Contact.Email = contact.ID, contact.Name, contact.Email
 	return out, err
 }
@@ -191,13 +191,13 @@ type importContactsIn struct {
 	OnDuplicate string `query:"on_duplicate" doc:"update, skip or error. Also accepted as a form field." example:"update"`
 }
 
-func (s *Server) importContacts(c *rest.Call) error {
-	in, err := rest.Bind[importContactsIn](c)
+func (s *Server) importContacts(call *rest.Call) error {
+	in, err := rest.Bind[importContactsIn](call)
 	if err != nil {
 		return err
 	}
 	fields := map[string]string{"on_duplicate": in.OnDuplicate, "dry_run": strconv.FormatBool(in.DryRun)}
-	file, err := rest.FilePart(c, "file", fields)
+	file, err := rest.FilePart(call, "file", fields)
 	if err != nil {
 		return err
 	}
@@ -219,17 +219,17 @@ func (s *Server) importContacts(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	run := c.DB.ImportContacts
+	run := call.DB.ImportContacts
 	if dry {
-		run = dryRun(c.DB)
+		run = dryRun(call.DB)
 	}
 	result, err := importInBatches(rows, importBatch, func(changes []agent.ContactChange) ([]store.Imported, error) {
-		return run(c, changes, on)
+		return run(call, changes, on)
 	})
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, result)
+	return rest.WriteJSON(call.HTTP, http.StatusOK, result)
 }
 
 // importFunc stores rows, or returns what storing them would do.
@@ -244,18 +244,18 @@ type contactsExport struct {
 	Contacts []agent.Contact `json:"contacts"`
 }
 
-func (s *Server) exportContacts(c *rest.Call) error {
-	in, err := rest.Bind[exportContactsIn](c)
+func (s *Server) exportContacts(call *rest.Call) error {
+	in, err := rest.Bind[exportContactsIn](call)
 	if err != nil {
 		return err
 	}
-	asJSON, err := startExport(c, in.Format, c.DB.Agent().Name+"-contacts")
+	asJSON, err := startExport(call, in.Format, call.DB.Agent().Name+"-contacts")
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return streamList(c.HTTP.Response(), "contacts", func(write func(json.RawMessage) error) error {
-			return c.DB.EachContact(c, func(contact agent.Contact) error {
+		return streamList(call.HTTP.Response(), "contacts", func(write func(json.RawMessage) error) error {
+			return call.DB.EachContact(call, func(contact agent.Contact) error {
 				raw, err := json.Marshal(contact)
 				if err != nil {
 					return err
@@ -264,8 +264,8 @@ func (s *Server) exportContacts(c *rest.Call) error {
 			})
 		})
 	}
-	w := writeContactsCSV(c.HTTP.Response())
-	if err := c.DB.EachContact(c, w.Write); err != nil {
+	w := writeContactsCSV(call.HTTP.Response())
+	if err := call.DB.EachContact(call, w.Write); err != nil {
 		return err
 	}
 	return w.Close()

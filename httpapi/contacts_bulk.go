@@ -29,20 +29,20 @@ type batchContactsOut struct {
 	Changed []string `json:"changed" doc:"Ids of the contacts that were changed or deleted." example:"[\"contact-06f1q2s3t4v5a6b7c8d9\"]"`
 }
 
-func (s *Server) batchContacts(c *rest.Call, in *batchContactsIn) (out batchContactsOut, err error) {
-	b := in.Body
-	if n := len(b.IDs); n == 0 || n > maxContactBatch {
+func (s *Server) batchContacts(call *rest.Call, in *batchContactsIn) (out batchContactsOut, err error) {
+	body := in.Body
+	if n := len(body.IDs); n == 0 || n > maxContactBatch {
 		return out, agent.Invalid("ids", "must have 1 to 200 entries")
 	}
-	add, remove := agent.CleanTags(b.AddTags), agent.CleanTags(b.RemoveTags)
+	add, remove := agent.CleanTags(body.AddTags), agent.CleanTags(body.RemoveTags)
 	tags := len(add)+len(remove) > 0
 	switch {
-	case b.Delete && tags:
+	case body.Delete && tags:
 		return out, agent.Invalid("delete", "cannot be combined with add_tags or remove_tags")
-	case b.Delete:
-		out.Changed, err = c.DB.DeleteContacts(c, b.IDs)
+	case body.Delete:
+		out.Changed, err = call.DB.DeleteContacts(call, body.IDs)
 	case tags:
-		out.Changed, err = c.DB.TagContacts(c, b.IDs, add, remove)
+		out.Changed, err = call.DB.TagContacts(call, body.IDs, add, remove)
 	default:
 		err = agent.Invalid("add_tags", "or remove_tags or delete is required")
 	}
@@ -83,9 +83,9 @@ func dryRun(db *store.DB) importFunc {
 // duplicateIdentifier returns the identifier that a row shares with one added before, and
 // records those of the row.
 func duplicateIdentifier(added map[string]bool, row agent.ContactChange) (found string) {
-	var c agent.Contact
+	var contact agent.Contact
 	row.CleanCells()
-	row.Apply(&c)
+	row.Apply(&contact)
 	if id := "id" + row.ID; row.ID != "" {
 		if added[id] {
 			found = "id"
@@ -93,7 +93,7 @@ func duplicateIdentifier(added map[string]bool, row agent.ContactChange) (found 
 		added[id] = true
 	}
 	for _, field := range agent.ContactIdentifiers {
-		value := identifierKey(field, c.Identifier(field))
+		value := identifierKey(field, contact.Identifier(field))
 		if value == "" {
 			continue
 		}

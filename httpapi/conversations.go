@@ -133,7 +133,7 @@ type messagesOut struct {
 	Meta     CursorMeta   `json:"meta"`
 }
 
-func (s *Server) listMessages(c *rest.Call, in *listMessagesIn) (messagesOut, error) {
+func (s *Server) listMessages(call *rest.Call, in *listMessagesIn) (messagesOut, error) {
 	limit, err := rest.CheckLimit(in.Limit, rest.DefaultLimit, rest.MaxLimit)
 	if err != nil {
 		return messagesOut{}, err
@@ -145,7 +145,7 @@ func (s *Server) listMessages(c *rest.Call, in *listMessagesIn) (messagesOut, er
 	if err != nil {
 		return messagesOut{}, err
 	}
-	page, more, err := c.DB.Messages(c, in.ID, after, limit, in.Order == "desc")
+	page, more, err := call.DB.Messages(call, in.ID, after, limit, in.Order == "desc")
 	meta := CursorMeta{Limit: limit, HasMore: more}
 	if more {
 		next := base64.RawURLEncoding.EncodeToString([]byte("m" + strconv.FormatInt(page[len(page)-1].ID, 10)))
@@ -154,7 +154,7 @@ func (s *Server) listMessages(c *rest.Call, in *listMessagesIn) (messagesOut, er
 	if err != nil {
 		return messagesOut{}, err
 	}
-	out, err := messagesWithDelivery(c, page)
+	out, err := messagesWithDelivery(call, page)
 	return messagesOut{out, meta}, err
 }
 
@@ -198,30 +198,30 @@ func (s *Server) appendMessage(c *rest.Call, in *appendMessageIn) (messageOut, e
 	return oneMessageOut(c, m)
 }
 
-func (s *Server) addMessage(c *rest.Call, in *appendMessageIn) (agent.Message, error) {
-	m := agent.Message{
+func (s *Server) addMessage(call *rest.Call, in *appendMessageIn) (agent.Message, error) {
+	message := agent.Message{
 		ConversationID: in.ID,
 		Role:           in.Body.Role,
 		Content:        in.Body.Content,
 		Metadata:       in.Body.Metadata,
 	}
-	if len(m.Metadata) == 0 || string(m.Metadata) == "null" {
-		m.Metadata = json.RawMessage("{}")
+	if len(message.Metadata) == 0 || string(message.Metadata) == "null" {
+		message.Metadata = json.RawMessage("{}")
 	}
-	if err := m.Validate(); err != nil {
-		return m, err
+	if err := message.Validate(); err != nil {
+		return message, err
 	}
-	chain := store.ChainOf(c)
+	chain := store.ChainOf(call)
 	switch {
-	case m.Role == agent.MessageAssistant && chain.Depth > 0:
-		m.Metadata = withWorkflowAuthor(m.Metadata, chain.Root)
-	case m.Role == agent.MessageAssistant || m.Role == agent.MessageNote:
-		m.Metadata = withHumanAuthor(m.Metadata, c.Identity.Email)
+	case message.Role == agent.MessageAssistant && chain.Depth > 0:
+		message.Metadata = withWorkflowAuthor(message.Metadata, chain.Root)
+	case message.Role == agent.MessageAssistant || message.Role == agent.MessageNote:
+		message.Metadata = withHumanAuthor(message.Metadata, call.Identity.Email)
 	}
 	if in.Body.Send {
-		return s.options.Gateways.SendMessage(c, c.DB, m)
+		return s.options.Gateways.SendMessage(call, call.DB, message)
 	}
-	return c.DB.AppendMessage(c, m)
+	return call.DB.AppendMessage(call, message)
 }
 
 // withHumanAuthor marks a message as written by a person, with their email
@@ -279,7 +279,7 @@ type feedbackOut struct {
 	Meta     rest.Meta           `json:"meta"`
 }
 
-func (s *Server) listFeedback(c *rest.Call, in *listFeedbackIn) (feedbackOut, error) {
+func (s *Server) listFeedback(call *rest.Call, in *listFeedbackIn) (feedbackOut, error) {
 	page, err := in.Page("created_at")
 	if err != nil {
 		return feedbackOut{}, err
@@ -292,8 +292,8 @@ func (s *Server) listFeedback(c *rest.Call, in *listFeedbackIn) (feedbackOut, er
 	if !known {
 		return feedbackOut{}, agent.Invalid("rating", "must be good or bad")
 	}
-	found, total, err := c.DB.Feedback(
-		c,
+	found, total, err := call.DB.Feedback(
+		call,
 		store.FeedbackFilter{Rating: rating, From: in.From, To: in.To},
 		page,
 	)

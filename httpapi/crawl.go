@@ -87,19 +87,19 @@ func orEmpty(list []string) []string {
 	return list
 }
 
-func (s *Server) createCrawl(c *rest.Call, in *crawlIn) (agent.Source, error) {
-	b := in.Body
+func (s *Server) createCrawl(call *rest.Call, in *crawlIn) (agent.Source, error) {
+	body := in.Body
 	plan := agent.CrawlPlan{
-		URL:             b.URL,
-		MaxPages:        valueOr(b.MaxPages, agent.MaxCrawlPages),
-		MaxDepth:        valueOr(b.MaxDepth, agent.DefaultCrawlDepth),
-		IncludePatterns: orEmpty(b.IncludePatterns),
-		ExcludePatterns: orEmpty(b.ExcludePatterns),
-		IgnoreRobots:    b.IgnoreRobots,
-		Render:          b.Render,
-		Chunking:        b.Config.chunking(),
+		URL:             body.URL,
+		MaxPages:        valueOr(body.MaxPages, agent.MaxCrawlPages),
+		MaxDepth:        valueOr(body.MaxDepth, agent.DefaultCrawlDepth),
+		IncludePatterns: orEmpty(body.IncludePatterns),
+		ExcludePatterns: orEmpty(body.ExcludePatterns),
+		IgnoreRobots:    body.IgnoreRobots,
+		Render:          body.Render,
+		Chunking:        body.Config.chunking(),
 	}
-	source, err := s.startCrawl(c, agent.SourceCrawl, b.Name, plan, struct {
+	source, err := s.startCrawl(call, agent.SourceCrawl, body.Name, plan, struct {
 		agent.CrawlPlan
 		agent.CrawlOutcome
 	}{CrawlPlan: plan})

@@ -124,7 +124,7 @@ func (r *importResult) count(row int, outcome store.Imported) {
 
 // startExport starts the response of an export, which is CSV by default, and reports
 // whether it is JSON. name is the name of the file without its extension.
-func startExport(c *rest.Call, format, name string) (asJSON bool, err error) {
+func startExport(call *rest.Call, format, name string) (asJSON bool, err error) {
 	media := mediaCSV + "; charset=utf-8"
 	switch format {
 	case "", "csv":
@@ -134,13 +134,13 @@ func startExport(c *rest.Call, format, name string) (asJSON bool, err error) {
 	default:
 		return false, agent.Invalid("format", "must be csv or json")
 	}
-	h := c.HTTP.Response().Header()
+	h := call.HTTP.Response().Header()
 	h.Set(
 		echo.HeaderContentDisposition,
 		mime.FormatMediaType("attachment", map[string]string{"filename": name + "." + format}),
 	)
 	h.Set(echo.HeaderContentType, media)
-	c.HTTP.Response().WriteHeader(http.StatusOK)
+	call.HTTP.Response().WriteHeader(http.StatusOK)
 	return format == "json", nil
 }
 

@@ -33,19 +33,19 @@ type eventsOut struct {
 	Meta   CursorMeta `json:"meta"`
 }
 
-func (s *Server) listEvents(c *rest.Call, in *listEventsIn) (eventsOut, error) {
+func (s *Server) listEvents(call *rest.Call, in *listEventsIn) (eventsOut, error) {
 	limit, err := rest.CheckLimit(in.Limit, rest.DefaultLimit, rest.MaxLimit)
 	if err != nil {
 		return eventsOut{}, err
 	}
-	f := store.EventFilter{
+	filter := store.EventFilter{
 		Types:     rest.CommaList(in.Type),
 		GatewayID: in.GatewayID,
 		From:      in.From,
 		To:        in.To,
 		Search:    in.Search,
 	}
-	for _, pattern := range f.Types {
+	for _, pattern := range filter.Types {
 		if !agent.ValidEventPattern(pattern) {
 			return eventsOut{}, agent.Invalid("type", "is neither an event nor a pattern that matches one")
 		}
@@ -54,11 +54,11 @@ func (s *Server) listEvents(c *rest.Call, in *listEventsIn) (eventsOut, error) {
 		return eventsOut{}, agent.Invalid("search", "must have at most 200 bytes")
 	}
 	if in.Cursor != "" {
-		if f.Before, err = strconv.ParseInt(in.Cursor, 10, 64); err != nil || f.Before < 1 {
+		if filter.Before, err = strconv.ParseInt(in.Cursor, 10, 64); err != nil || filter.Before < 1 {
 			return eventsOut{}, agent.Invalid("cursor", "is not a cursor of this list")
 		}
 	}
-	found, next, err := c.DB.EventLog(c, f, limit)
+	found, next, err := call.DB.EventLog(call, filter, limit)
 	out := eventsOut{Events: make([]eventOut, len(found)), Meta: CursorMeta{HasMore: next > 0, Limit: limit}}
 	for i, e := range found {
 		out.Events[i] = eventOut{

@@ -37,15 +37,15 @@ type eventSocket struct {
 // overSocket returns the handler of a request for an event stream over a WebSocket.
 func (s *Server) overSocket(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		r := c.Request()
-		done, ok := s.sockets.acquire(s.limiter.Network(r))
+		request := c.Request()
+		done, ok := s.sockets.acquire(s.limiter.Network(request))
 		if !ok {
 			return agent.Errorf(agent.CodeRateLimited, "too many WebSockets are open")
 		}
 		defer done()
-		ctx, leave := context.WithCancel(r.Context())
+		ctx, leave := context.WithCancel(request.Context())
 		defer leave()
-		c.SetRequest(r.WithContext(ctx))
+		c.SetRequest(request.WithContext(ctx))
 		w := &eventSocket{
 			ResponseWriter: c.Response().Writer,
 			call:           c,
@@ -76,12 +76,12 @@ func (s *Server) reasonToClose(c echo.Context) error {
 
 // readEventProtocols reports whether a request is for an event stream over a WebSocket, and if so sets the headers
 // that its protocols stand for.
-func readEventProtocols(r *http.Request) bool {
-	if r.Method != http.MethodGet || !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+func readEventProtocols(request *http.Request) bool {
+	if request.Method != http.MethodGet || !strings.EqualFold(request.Header.Get("Upgrade"), "websocket") {
 		return false
 	}
 	found, set := false, http.Header{}
-	for protocol := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
+	for protocol := range strings.SplitSeq(strings.Join(request.Header.Values("Sec-WebSocket-Protocol"), ","), ",") {
 		protocol = strings.TrimSpace(protocol)
 		if token, ok := strings.CutPrefix(protocol, bearerProtocol); ok {
 			set.Set(echo.HeaderAuthorization, "Bearer "+token)
@@ -91,8 +91,8 @@ func readEventProtocols(r *http.Request) bool {
 		found = found || protocol == eventProtocol
 	}
 	for name, values := range set {
-		if found && r.Header.Get(name) == "" {
-			r.Header[name] = values
+		if found && request.Header.Get(name) == "" {
+			request.Header[name] = values
 		}
 	}
 	return found

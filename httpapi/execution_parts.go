@@ -92,9 +92,9 @@ func (s *Server) getNodePart(c *rest.Call, in *nodePartIn) (nodePartOut, error) 
 }
 
 // resolvePointer resolves a JSON Pointer (RFC 6901).
-func resolvePointer(v any, pointer string) (any, error) {
+func resolvePointer(value any, pointer string) (any, error) {
 	if pointer == "" {
-		return v, nil
+		return value, nil
 	}
 	if pointer[0] != '/' {
 		return nil, agent.Invalid("pointer", "must begin with /")
@@ -102,21 +102,21 @@ func resolvePointer(v any, pointer string) (any, error) {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		token, found := unescape.Replace(token), false
-		switch parent := v.(type) {
+		switch parent := value.(type) {
 		case map[string]any:
-			v, found = parent[token]
+			value, found = parent[token]
 		case []any:
 			i, err := strconv.Atoi(token)
 			if found = err == nil &&
 				i >= 0 &&
 				i < len(parent) &&
 				strconv.Itoa(i) == token; found {
-				v = parent[i]
+				value = parent[i]
 			}
 		}
 		if !found {
 			return nil, agent.NotFound("value at this pointer", pointer)
 		}
 	}
-	return v, nil
+	return value, nil
 }

@@ -44,7 +44,7 @@ type executeWorkflowIn struct {
 	}
 }
 
-func (s *Server) executeWorkflow(c *rest.Call, in *executeWorkflowIn) (executionOut, error) {
+func (s *Server) executeWorkflow(call *rest.Call, in *executeWorkflowIn) (executionOut, error) {
 	if in.Body.WorkflowID == "" {
 		return executionOut{}, agent.Invalid("workflow_id", "is required")
 	}
@@ -57,7 +57,7 @@ func (s *Server) executeWorkflow(c *rest.Call, in *executeWorkflowIn) (execution
 		Trigger:    "manual",
 		Wait:       time.Duration(in.Wait) * time.Second,
 	}
-	started, err := s.execute(c, q)
+	started, err := s.execute(call, q)
 	for i := range started.Results {
 		started.Results[i].OmitLargeOutput()
 	}
@@ -154,7 +154,7 @@ type executionsOut struct {
 	Meta       rest.Meta       `json:"meta"`
 }
 
-func (s *Server) listExecutions(c *rest.Call, in *listExecutionsIn) (executionsOut, error) {
+func (s *Server) listExecutions(call *rest.Call, in *listExecutionsIn) (executionsOut, error) {
 	page, err := in.Page("created_at", "started_at", "completed_at", "status")
 	if err != nil {
 		return executionsOut{}, err
@@ -170,8 +170,8 @@ func (s *Server) listExecutions(c *rest.Call, in *listExecutionsIn) (executionsO
 			return executionsOut{}, agent.Invalid("status", "must be queued, running, complete, errored or terminated")
 		}
 	}
-	found, total, err := c.DB.Executions(
-		c,
+	found, total, err := call.DB.Executions(
+		call,
 		store.ExecutionFilter{
 			WorkflowID: in.WorkflowID,
 			Version:    valueOr(in.Version, 0),
@@ -199,11 +199,11 @@ type getExecutionIn struct {
 	Preview int  `query:"preview" doc:"Length in bytes, 100 to 1048576. Longer values are replaced with previews." minimum:"100" maximum:"1048576" example:"32768"`
 }
 
-func (s *Server) getExecution(c *rest.Call, in *getExecutionIn) (executionOut, error) {
+func (s *Server) getExecution(call *rest.Call, in *getExecutionIn) (executionOut, error) {
 	if err := checkPreview(in.Preview); err != nil {
 		return executionOut{}, err
 	}
-	x, results, err := s.flow.Execution(c, c.DB, in.ID)
+	x, results, err := s.flow.Execution(call, call.DB, in.ID)
 	if in.Preview > 0 {
 		out := newExecutionOut(x, results)
 		out.cutTo(in.Preview)

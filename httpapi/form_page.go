@@ -50,37 +50,37 @@ var inputTypes = map[string]string{
 
 // viewOf returns a form's view with the values entered so far and their issues.
 func viewOf(form *agent.Form, entered map[string][]string, issues map[string]string) formView {
-	v := formView{
+	view := formView{
 		Title:       cmp.Or(form.Title, "Form"),
 		Description: form.Description,
 		Submit:      cmp.Or(form.Submit, "Send"),
 		Token:       rand.Text(),
 	}
-	for i, f := range form.Fields {
-		f.Type, f.Label = cmp.Or(f.Type, "text"), cmp.Or(f.Label, f.Name)
+	for index, formField := range form.Fields {
+		formField.Type, formField.Label = cmp.Or(formField.Type, "text"), cmp.Or(formField.Label, formField.Name)
 		field := fieldView{
-			FormField: f,
-			ID:        "f" + string(rune('0'+i/10)) + string(rune('0'+i%10)),
-			Input:     cmp.Or(inputTypes[f.Type], "text"),
-			Error:     issues[f.Name],
+			FormField: formField,
+			ID:        "f" + string(rune('0'+index/10)) + string(rune('0'+index%10)),
+			Input:     cmp.Or(inputTypes[formField.Type], "text"),
+			Error:     issues[formField.Name],
 		}
-		given := entered[f.Name]
-		if len(given) > 0 && f.Type != "file" {
+		given := entered[formField.Name]
+		if len(given) > 0 && formField.Type != "file" {
 			field.Value = given[0]
 		}
-		if f.Type == "boolean" && (field.Value == "false" || field.Value == "0") {
+		if formField.Type == "boolean" && (field.Value == "false" || field.Value == "0") {
 			field.Value = ""
 		}
-		for _, o := range f.Options {
+		for _, o := range formField.Options {
 			field.Choices = append(field.Choices, choiceView{o, slices.Contains(given, o)})
 		}
-		v.Files = v.Files || f.Type == "file"
-		v.Fields = append(v.Fields, field)
+		view.Files = view.Files || formField.Type == "file"
+		view.Fields = append(view.Fields, field)
 	}
 	if len(issues) > 0 {
-		v.Problem = "Please look at the fields that are marked."
+		view.Problem = "Please look at the fields that are marked."
 	}
-	return v
+	return view
 }
 
 // sendPage writes a form's page as the response.

@@ -55,9 +55,9 @@ func (s *submission) token() string {
 // maxFormParts is the maximum number of values in a submission.
 const maxFormParts = 1000
 
-func readSubmission(r *http.Request, raw []byte) (*submission, error) {
+func readSubmission(request *http.Request, raw []byte) (*submission, error) {
 	s := &submission{entered: map[string][]string{}, files: map[string][]submittedFile{}}
-	contentType := r.Header.Get(echo.HeaderContentType)
+	contentType := request.Header.Get(echo.HeaderContentType)
 	media, params, _ := mime.ParseMediaType(contentType)
 	switch media {
 	case echo.MIMEApplicationJSON:

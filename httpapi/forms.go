@@ -69,39 +69,39 @@ type openForm struct {
 
 // form finds the form of the path and checks that the caller may use it, as far as that
 // does not depend on the body.
-func (s *Server) form(c echo.Context) (f openForm, err error) {
+func (s *Server) form(c echo.Context) (form openForm, err error) {
 	if err := s.limiter.Check(c, rest.Inbound, ""); err != nil {
-		return f, err
+		return form, err
 	}
 	ctx, id := c.Request().Context(), c.Param("workflow")
-	f.db, err = s.folder.Agent(rest.PathParam(c, "agent"))
-	if err != nil || f.db.Problem() != nil || f.db.Agent().Status != agent.StatusActive {
-		return f, agent.NotFound("form", id)
+	form.db, err = s.folder.Agent(rest.PathParam(c, "agent"))
+	if err != nil || form.db.Problem() != nil || form.db.Agent().Status != agent.StatusActive {
+		return form, agent.NotFound("form", id)
 	}
-	hook, err := f.db.Hook(ctx, id, agent.TriggerForm)
+	hook, err := form.db.Hook(ctx, id, agent.TriggerForm)
 	if err != nil {
-		return f, err
+		return form, err
 	}
-	if err := s.admitToForm(c, f.db, &hook); err != nil {
-		return f, err
+	if err := s.admitToForm(c, form.db, &hook); err != nil {
+		return form, err
 	}
-	f.auth = hook.Auth
-	f.FormOf, err = f.db.Form(ctx, id, hook.NodeID)
-	return f, err
+	form.auth = hook.Auth
+	form.FormOf, err = form.db.Form(ctx, id, hook.NodeID)
+	return form, err
 }
 
 // admitToForm checks the caller by the trigger's auth, like a hook's, except that pages
 // of other sites may only submit forms that are open to everyone.
 func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook) error {
-	r := c.Request()
+	request := c.Request()
 	if hook.Auth.Type == "none" {
 		return nil
 	}
-	if err := s.policy.CheckSite(r); err != nil {
+	if err := s.policy.CheckSite(request); err != nil {
 		return err
 	}
 	if hook.Auth.Type == "" {
-		identity, err := s.policy.Identify(r)
+		identity, err := s.policy.Identify(request)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook) err
 		}
 		return s.policy.RequireRole(identity, db, agent.RoleAdmin)
 	}
-	err := signature.CheckHook(&hook.Auth, r.Header.Get)
+	err := signature.CheckHook(&hook.Auth, request.Header.Get)
 	if err != nil && hook.Auth.Type == "basic" {
 		c.Response().Header().Set(echo.HeaderWWWAuthenticate, `Basic realm="Form", charset="UTF-8"`)
 	}
@@ -162,23 +162,23 @@ func wantsJSON(r *http.Request) bool {
 		strings.HasPrefix(r.Header.Get(echo.HeaderContentType), echo.MIMEApplicationJSON)
 }
 
-func (s *Server) postForm(c *rest.Call) error {
-	f, raw, err := s.receiveForm(c)
+func (s *Server) postForm(call *rest.Call) error {
+	form, raw, err := s.receiveForm(call)
 	if err != nil {
-		return s.showFormError(c.HTTP, err)
+		return s.showFormError(call.HTTP, err)
 	}
-	sent, err := readSubmission(c.HTTP.Request(), raw)
+	sent, err := readSubmission(call.HTTP.Request(), raw)
 	if err != nil {
-		return s.showFormError(c.HTTP, err)
+		return s.showFormError(call.HTTP, err)
 	}
 	if sent.isSpam() {
-		return s.showThanks(c.HTTP, &f)
+		return s.showThanks(call.HTTP, &form)
 	}
-	values, issues := sent.values(&f.Form)
+	values, issues := sent.values(&form.Form)
 	if len(issues) > 0 {
-		return s.showFormIssues(c.HTTP, &f, sent, issues)
+		return s.showFormIssues(call.HTTP, &form, sent, issues)
 	}
-	return s.submit(c, &f, sent, values)
+	return s.submit(call, &form, sent, values)
 }
 
 // receiveForm finds the form, counts the submission for its network and for the form, and
@@ -220,7 +220,7 @@ func (s *Server) showThanks(c echo.Context, f *openForm) error {
 }
 
 // submit starts the workflow and responds with its result.
-func (s *Server) submit(c *rest.Call, f *openForm, sent *submission, values map[string]any) error {
+func (s *Server) submit(call *rest.Call, form *openForm, sent *submission, values map[string]any) error {
 	payload := map[string]any{"values": values, "submitted_at": agent.Now()}
 	for name, v := range values {
 		payload[name] = v
@@ -231,33 +231,33 @@ func (s *Server) submit(c *rest.Call, f *openForm, sent *submission, values map[
 	}
 	key := ""
 	if token := sent.token(); token != "" {
-		key = "form:" + f.WorkflowID + ":" + token
+		key = "form:" + form.WorkflowID + ":" + token
 	}
-	started, err := s.flow.Execute(c, f.db, flow.Request{
-		WorkflowID:     f.WorkflowID,
+	started, err := s.flow.Execute(call, form.db, flow.Request{
+		WorkflowID:     form.WorkflowID,
 		Input:          input,
 		Trigger:        agent.TriggerForm,
 		IdempotencyKey: key,
 		Queue:          true,
 		Hook:           true,
 		Wait:           hookWait,
-		Waiting:        c.Body.Release,
+		Waiting:        call.Body.Release,
 	})
 	if err != nil {
-		return s.showFormError(c.HTTP, err)
+		return s.showFormError(call.HTTP, err)
 	}
 	switch {
 	case started.Response != nil:
-		return s.answerForm(c.HTTP, f, started.Response)
-	case wantsJSON(c.HTTP.Request()) && !started.Repeated:
-		return rest.WriteJSON(c.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
+		return s.answerForm(call.HTTP, form, started.Response)
+	case wantsJSON(call.HTTP.Request()) && !started.Repeated:
+		return rest.WriteJSON(call.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
 	}
-	return s.showThanks(c.HTTP, f)
+	return s.showThanks(call.HTTP, form)
 }
 
 // answerForm responds with the result of a webhook-response: a text as a page,
 // anything else as the response of a hook.
-func (s *Server) answerForm(c echo.Context, f *openForm, result *agent.NodeResult) error {
+func (s *Server) answerForm(c echo.Context, form *openForm, result *agent.NodeResult) error {
 	var answer struct {
 		Status  float64
 		Headers map[string]any
@@ -267,7 +267,7 @@ func (s *Server) answerForm(c echo.Context, f *openForm, result *agent.NodeResul
 	if err := json.Unmarshal(result.Output, &answer); err != nil {
 		return err
 	}
-	title := f.Title
+	title := form.Title
 	var page struct{ Title, Message string }
 	switch {
 	case wantsJSON(c.Request()) || len(answer.Headers) > 0:
@@ -280,6 +280,6 @@ func (s *Server) answerForm(c echo.Context, f *openForm, result *agent.NodeResul
 	}
 	return sendPage(c, int(answer.Status), formView{
 		Title: title,
-		Done:  cmp.Or(text, f.Success, "Thank you, this was sent."),
+		Done:  cmp.Or(text, form.Success, "Thank you, this was sent."),
 	})
 }

@@ -34,13 +34,13 @@ var errMoved = errors.New("another server of the cluster has it by now")
 // only once: the server that gets it answers it or refuses it with 421.
 func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		f := s.forwarder
-		if f == nil {
+		forwarder := s.forwarder
+		if forwarder == nil {
 			return next(c)
 		}
-		r := c.Request()
-		forwarded, err := f.directory.Verify(r)
-		r.Header.Del(cluster.Header)
+		request := c.Request()
+		forwarded, err := forwarder.directory.Verify(request)
+		request.Header.Del(cluster.Header)
 		if err != nil {
 			s.log.Warn("refuse a forwarded request", "error", err)
 			return c.NoContent(http.StatusMisdirectedRequest) // a server that did send it signs it again
@@ -54,13 +54,13 @@ func (s *Server) forwardRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		switch {
 		case forwarded:
-			err = f.serveForwarded(c, next, t)
+			err = forwarder.serveForwarded(c, next, t)
 		case t.session != "":
-			err = f.findSession(c, next, t)
+			err = forwarder.findSession(c, next, t)
 		case t.node != "":
-			err = f.forwardToNode(c, next, t)
+			err = forwarder.forwardToNode(c, next, t)
 		default:
-			err = f.route(c, next, t)
+			err = forwarder.route(c, next, t)
 		}
 		if err == nil || c.Response().Committed {
 			return err
@@ -115,19 +115,19 @@ func targetOf(c echo.Context) target {
 
 // serveForwarded answers a forwarded request, or returns errMoved if it is for an agent or a
 // session of another server.
-func (f *forwarder) serveForwarded(c echo.Context, next echo.HandlerFunc, t target) error {
-	if t.session != "" {
-		if !f.hasSession(t.session) {
+func (f *forwarder) serveForwarded(c echo.Context, next echo.HandlerFunc, target target) error {
+	if target.session != "" {
+		if !f.hasSession(target.session) {
 			return errMoved
 		}
 		return f.answer(c, next, "")
 	}
-	if t.node != "" {
+	if target.node != "" {
 		return next(c) // which checks that it is for this server
 	}
-	node, id, err := f.owner(c.Request().Context(), t.agent, false)
+	node, id, err := f.owner(c.Request().Context(), target.agent, false)
 	if err == nil && !node.Self {
-		node, id, err = f.owner(c.Request().Context(), t.agent, true)
+		node, id, err = f.owner(c.Request().Context(), target.agent, true)
 	}
 	switch {
 	case agent.ErrorCode(err) == agent.CodeNotFound:
@@ -180,13 +180,13 @@ func (f *forwarder) owner(ctx context.Context, ref string, again bool) (node clu
 // route lets the owner of an agent answer: this server or another one. If that fails, it
 // looks for the owner again for a while, provided that nothing was done and the body can
 // be sent again.
-func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error {
+func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, target target) error {
 	body := f.bodies.keep(c.Request(), f.limiter.Network(c.Request()))
 	defer body.discard()
 	var deadline <-chan time.Time // since the first failure
 	pause := forwardDelay
 	for moved := false; ; {
-		node, id, err := f.owner(c.Request().Context(), t.agent, moved)
+		node, id, err := f.owner(c.Request().Context(), target.agent, moved)
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
 			return next(c)
@@ -224,8 +224,8 @@ func (f *forwarder) route(c echo.Context, next echo.HandlerFunc, t target) error
 
 // findSession lets the server that has a browser session answer. Only that server knows
 // about the session.
-func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, t target) error {
-	if f.hasSession(t.session) {
+func (f *forwarder) findSession(c echo.Context, next echo.HandlerFunc, target target) error {
+	if f.hasSession(target.session) {
 		return f.answer(c, next, "")
 	}
 	body := f.bodies.keep(c.Request(), f.limiter.Network(c.Request()))

@@ -143,8 +143,8 @@ func (b *body) roomLocked(n int) int {
 }
 
 // fileLocked appends a part to the file.
-func (b *body) fileLocked(p []byte) (err error) {
-	if len(p) == 0 {
+func (b *body) fileLocked(data []byte) (err error) {
+	if len(data) == 0 {
 		return nil
 	}
 	if b.file == nil {
@@ -153,11 +153,11 @@ func (b *body) fileLocked(p []byte) (err error) {
 		}
 		b.named = os.Remove(b.file.Name()) != nil // so its space is freed however the program ends
 	}
-	b.fileSize += int64(len(p))
-	if b.files.Add(int64(len(p))) > maxBodiesInFiles || b.fileSize > maxBodyInFile {
+	b.fileSize += int64(len(data))
+	if b.files.Add(int64(len(data))) > maxBodiesInFiles || b.fileSize > maxBodyInFile {
 		return errDiscarded
 	}
-	_, err = b.file.Write(p)
+	_, err = b.file.Write(data)
 	return err
 }
 
@@ -169,27 +169,27 @@ type bodyReader struct {
 
 // Read implements io.Reader. One copy may still be read by an attempt that has failed while
 // the next one is read.
-func (c *bodyReader) Read(p []byte) (n int, err error) {
-	b := c.body
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (c *bodyReader) Read(data []byte) (count int, err error) {
+	body := c.body
+	body.mu.Lock()
+	defer body.mu.Unlock()
 	switch {
-	case c.at < b.size && b.discarded:
+	case c.at < body.size && body.discarded:
 		return 0, errDiscarded
-	case c.at < int64(len(b.memory)):
-		n = copy(p, b.memory[c.at:])
-	case c.at < b.size:
-		p = p[:min(int64(len(p)), b.size-c.at)]
-		n, err = b.file.ReadAt(p, c.at-int64(len(b.memory)))
-	case b.err != nil:
-		return 0, b.err
+	case c.at < int64(len(body.memory)):
+		count = copy(data, body.memory[c.at:])
+	case c.at < body.size:
+		data = data[:min(int64(len(data)), body.size-c.at)]
+		count, err = body.file.ReadAt(data, c.at-int64(len(body.memory)))
+	case body.err != nil:
+		return 0, body.err
 	default:
-		n, b.err = b.from.Read(p)
-		b.keepLocked(p[:n])
-		b.size, err = b.size+int64(n), b.err
+		count, body.err = body.from.Read(data)
+		body.keepLocked(data[:count])
+		body.size, err = body.size+int64(count), body.err
 	}
-	c.at += int64(n)
-	return n, err
+	c.at += int64(count)
+	return count, err
 }
 
 // Close does nothing: net/http closes the client's body with the request.

@@ -98,21 +98,21 @@ func (f *forwarder) forward(c echo.Context, node cluster.Node) error {
 	if err != nil {
 		return err
 	}
-	r, control := c.Request(), http.NewResponseController(c.Response())
-	ctx, cancel := context.WithCancel(r.Context())
+	request, control := c.Request(), http.NewResponseController(c.Response())
+	ctx, cancel := context.WithCancel(request.Context())
 	defer cancel()
 	h := &hop{
 		to:     to,
-		from:   f.limiter.Address(r).String() + ", " + localAddress(r),
+		from:   f.limiter.Address(request).String() + ", " + localAddress(request),
 		cancel: cancel,
 	}
 	// The deadlines of this connection are extended as bytes move; the other server
 	// limits how long it waits.
 	// a test's recorder has none
 	_ = errors.Join(control.SetReadDeadline(time.Time{}), control.SetWriteDeadline(time.Time{}))
-	out := r.WithContext(context.WithValue(ctx, hopKey{}, h))
-	if r.ContentLength != 0 {
-		out.Body = &deadlineBody{ReadCloser: r.Body, control: control}
+	out := request.WithContext(context.WithValue(ctx, hopKey{}, h))
+	if request.ContentLength != 0 {
+		out.Body = &deadlineBody{ReadCloser: request.Body, control: control}
 	}
 	defer func() {
 		if h.stop != nil {

@@ -20,7 +20,7 @@ type gatewaysOut struct {
 	Meta     rest.Meta       `json:"meta"`
 }
 
-func (s *Server) listGateways(c *rest.Call, in *listGatewaysIn) (gatewaysOut, error) {
+func (s *Server) listGateways(call *rest.Call, in *listGatewaysIn) (gatewaysOut, error) {
 	page, err := in.Page("created_at", "updated_at", "name", "type")
 	if err != nil {
 		return gatewaysOut{}, err
@@ -38,7 +38,7 @@ func (s *Server) listGateways(c *rest.Call, in *listGatewaysIn) (gatewaysOut, er
 			return gatewaysOut{}, agent.Invalid("status", "must be inactive, pending_verification, active or error")
 		}
 	}
-	found, total, err := c.DB.Gateways(c, f, page)
+	found, total, err := call.DB.Gateways(call, f, page)
 	return gatewaysOut{found, rest.MetaOf(page, total)}, err
 }
 

@@ -41,34 +41,34 @@ const hookWait = 60 * time.Second
 // maxHookBody limits the body of a hook, in bytes.
 const maxHookBody = 2 << 20
 
-func (s *Server) callHook(c *rest.Call) error {
-	in, err := rest.Bind[hookIn](c)
+func (s *Server) callHook(call *rest.Call) error {
+	in, err := rest.Bind[hookIn](call)
 	if err != nil {
 		return err
 	}
-	hook, err := s.admitHook(c, in.ID)
+	hook, err := s.admitHook(call, in.ID)
 	if err != nil {
 		return err
 	}
-	raw, err := c.ReadBody()
+	raw, err := call.ReadBody()
 	if err != nil {
 		return err
 	}
 	if hook.Auth.Type != "" {
 		if err := signature.VerifyHook(
 			&hook.Auth,
-			c.HTTP.Request().Header.Get,
+			call.HTTP.Request().Header.Get,
 			raw,
 			time.Now(),
 		); err != nil {
 			return err
 		}
 	}
-	payload, err := hookPayload(c.HTTP.Request(), raw, hook.Auth.SecretHeader())
+	payload, err := hookPayload(call.HTTP.Request(), raw, hook.Auth.SecretHeader())
 	if err != nil {
 		return err
 	}
-	key, err := hookIdempotencyKey(c.HTTP.Request().Header, in.ID)
+	key, err := hookIdempotencyKey(call.HTTP.Request().Header, in.ID)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *Server) callHook(c *rest.Call) error {
 		sum := sha256.Sum256(raw)
 		replay = "hook:" + in.ID + ":" + hex.EncodeToString(sum[:])
 	}
-	started, err := s.execute(c, flow.Request{
+	started, err := s.execute(call, flow.Request{
 		WorkflowID:     in.ID,
 		Input:          payload,
 		Trigger:        "webhook",
@@ -91,12 +91,12 @@ func (s *Server) callHook(c *rest.Call) error {
 		return err
 	}
 	if started.Repeated {
-		return s.repeatHook(c, key, replay)
+		return s.repeatHook(call, key, replay)
 	}
 	if started.Response != nil {
-		return answerHook(c.HTTP, started.Response)
+		return answerHook(call.HTTP, started.Response)
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
+	return rest.WriteJSON(call.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
 }
 
 // admitHook checks that the caller may start the workflow: with the
@@ -161,13 +161,13 @@ func (s *Server) repeatHook(c *rest.Call, key, replay string) error {
 // hookPayload returns {method, query, headers, body} and the fields of a body
 // that is an object. Headers with credentials for this server or hook are
 // removed.
-func hookPayload(r *http.Request, raw []byte, secret string) (json.RawMessage, error) {
-	body, err := hookBody(r.Header.Get(echo.HeaderContentType), raw)
+func hookPayload(request *http.Request, raw []byte, secret string) (json.RawMessage, error) {
+	body, err := hookBody(request.Header.Get(echo.HeaderContentType), raw)
 	if err != nil {
 		return nil, err
 	}
 	headers := map[string]string{}
-	for name, values := range r.Header {
+	for name, values := range request.Header {
 		switch name = strings.ToLower(name); name {
 		case "authorization", "x-api-key", "cookie", strings.ToLower(auth.TokenHeaders[0]),
 			strings.ToLower(auth.TokenHeaders[1]), strings.ToLower(secret):
@@ -180,7 +180,7 @@ func hookPayload(r *http.Request, raw []byte, secret string) (json.RawMessage, e
 		maps.Copy(payload, object)
 	}
 	payload["method"], payload["query"], payload["headers"], payload["body"] =
-		r.Method, firstOf(r.URL.Query()), headers, body
+		request.Method, firstOf(request.URL.Query()), headers, body
 	return json.Marshal(payload)
 }
 

@@ -25,30 +25,30 @@ const postTimeout = 15 * time.Second
 
 // receivePost receives a platform's webhook request. The body is read unchanged,
 // as signatures cover its bytes.
-func (s *Server) receivePost(c *rest.Call) error {
-	in, err := rest.Bind[gatewayIn](c)
+func (s *Server) receivePost(call *rest.Call) error {
+	in, err := rest.Bind[gatewayIn](call)
 	if err != nil {
 		return err
 	}
-	receiver, err := s.options.Gateways.Receiver(c, c.DB, in.ID)
+	receiver, err := s.options.Gateways.Receiver(call, call.DB, in.ID)
 	if err != nil {
 		return err
 	}
-	_ = http.NewResponseController(c.HTTP.Response()).SetReadDeadline(time.Now().Add(postTimeout))
-	body, err := c.ReadBody()
+	_ = http.NewResponseController(call.HTTP.Response()).SetReadDeadline(time.Now().Add(postTimeout))
+	body, err := call.ReadBody()
 	if err != nil {
 		return err
 	}
-	r := c.HTTP.Request()
+	request := call.HTTP.Request()
 	admit := func() error {
 		if !s.gateways.known(in.ID) { // counted for its address
 			return nil
 		}
-		return s.limiter.CountNamed(c.HTTP, rest.Inbound, in.ID, rest.InboundLimit)
+		return s.limiter.CountNamed(call.HTTP, rest.Inbound, in.ID, rest.InboundLimit)
 	}
-	answer, err := receiver.Receive(c, gateways.Post{
-		URL:    r.URL.RequestURI(),
-		Header: r.Header,
+	answer, err := receiver.Receive(call, gateways.Post{
+		URL:    request.URL.RequestURI(),
+		Header: request.Header,
 		Body:   body,
 		Admit:  admit,
 	})
@@ -62,10 +62,10 @@ func (s *Server) receivePost(c *rest.Call) error {
 		answer.Status = http.StatusOK
 	}
 	if len(answer.Body) == 0 {
-		return c.HTTP.NoContent(answer.Status)
+		return call.HTTP.NoContent(answer.Status)
 	}
-	c.HTTP.Response().Header().Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
-	return c.HTTP.Blob(answer.Status, answer.ContentType, answer.Body)
+	call.HTTP.Response().Header().Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
+	return call.HTTP.Blob(answer.Status, answer.ContentType, answer.Body)
 }
 
 // maxCachedGateways limits the cached gateways.

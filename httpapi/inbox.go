@@ -20,27 +20,27 @@ type inboxFilterIn struct {
 }
 
 // filter converts the request. "me" is the caller's email address.
-func (in *inboxFilterIn) filter(c *rest.Call) (store.ConversationFilter, error) {
-	f := store.ConversationFilter{
+func (in *inboxFilterIn) filter(call *rest.Call) (store.ConversationFilter, error) {
+	conversationFilter := store.ConversationFilter{
 		Status:     agent.ConversationStatus(in.Status),
 		Chat:       in.Channel == "chat",
 		Unread:     in.Unread,
 		NeedsHuman: in.NeedsHuman,
 	}
-	if f.Status != "" && !slices.Contains(agent.ConversationStates, f.Status) {
-		return f, agent.Invalid("status", "must be open, snoozed or resolved")
+	if conversationFilter.Status != "" && !slices.Contains(agent.ConversationStates, conversationFilter.Status) {
+		return conversationFilter, agent.Invalid("status", "must be open, snoozed or resolved")
 	}
-	if in.Channel != "" && !f.Chat {
-		return f, agent.Invalid("channel", "must be chat")
+	if in.Channel != "" && !conversationFilter.Chat {
+		return conversationFilter, agent.Invalid("channel", "must be chat")
 	}
 	if in.Assignee == "none" {
-		f.Assignee = agent.Some("")
+		conversationFilter.Assignee = agent.Some("")
 	} else if in.Assignee != "" {
-		email, err := person(c, in.Assignee)
-		f.Assignee = agent.Some(email)
-		return f, err
+		email, err := person(call, in.Assignee)
+		conversationFilter.Assignee = agent.Some(email)
+		return conversationFilter, err
 	}
-	return f, nil
+	return conversationFilter, nil
 }
 
 // person returns the email address of a person; "me" is the caller.

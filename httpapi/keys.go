@@ -53,40 +53,40 @@ func keyLocation(_ *rest.Call, out any) string {
 	return "/api/keys/" + out.(keyOut).ID
 }
 
-func (s *Server) createKey(c *rest.Call, in *createKeyIn) (keyOut, error) {
-	k := agent.Key{
+func (s *Server) createKey(call *rest.Call, in *createKeyIn) (keyOut, error) {
+	key := agent.Key{
 		Name:      in.Body.Name,
 		Role:      in.Body.Role,
 		Agents:    slices.Clone(in.Body.Agents),
 		ExpiresAt: in.Body.ExpiresAt,
-		CreatedBy: c.Identity.Email,
+		CreatedBy: call.Identity.Email,
 	}
-	if err := k.Validate(agent.Now()); err != nil {
+	if err := key.Validate(agent.Now()); err != nil {
 		return keyOut{}, err
 	}
-	if own := c.Identity.Key; own != nil {
-		k.Parent = own.ID
+	if own := call.Identity.Key; own != nil {
+		key.Parent = own.ID
 	}
-	if err := s.policy.LimitKey(c.Identity, &k); err != nil {
+	if err := s.policy.LimitKey(call.Identity, &key); err != nil {
 		return keyOut{}, err
 	}
 	var choice *agent.Role
 	if in.Body.DefaultRole.Given && !in.Body.DefaultRole.Null {
 		var err error
-		if choice, err = s.choice(c, in.Body.DefaultRole); err != nil {
+		if choice, err = s.choice(call, in.Body.DefaultRole); err != nil {
 			return keyOut{}, err
 		}
 	}
 	closes := s.policy.Open()
-	k, secret, err := s.folder.CreateKeyChoosing(c, k, choice)
+	key, secret, err := s.folder.CreateKeyChoosing(call, key, choice)
 	if err != nil {
 		return keyOut{}, err
 	}
-	access, err := s.access(c)
+	access, err := s.access(call)
 	if closes && access.Warning != "" {
 		s.log.Warn("an API key closed this server", "warning", access.Warning)
 	}
-	return keyOut{k, secret, access}, err
+	return keyOut{key, secret, access}, err
 }
 
 type keyIn struct {

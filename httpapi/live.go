@@ -187,16 +187,16 @@ func boundPage(session *browser.Session, query url.Values) (string, error) {
 }
 
 // liveComplete serves the live view's button that completes the takeover.
-func (s *Server) liveComplete(c *rest.Call) error {
-	v, err := s.admitLink(c.HTTP)
+func (s *Server) liveComplete(call *rest.Call) error {
+	access, err := s.admitLink(call.HTTP)
 	if err != nil {
 		return err
 	}
-	if v.takeover == "" {
+	if access.takeover == "" {
 		return agent.Errorf(agent.CodeForbidden, "this link does not belong to a takeover")
 	}
 	var end agent.TakeoverEnd
-	body, err := c.ReadBody()
+	body, err := call.ReadBody()
 	if err != nil {
 		return err
 	}
@@ -204,17 +204,17 @@ func (s *Server) liveComplete(c *rest.Call) error {
 		return agent.Invalid("note", "must be in a JSON object")
 	}
 	if err := s.noteTakeover(
-		c,
-		v.session.DB(),
-		v.session.ID(),
-		v.takeover,
+		call,
+		access.session.DB(),
+		access.session.ID(),
+		access.takeover,
 		end,
 	); err != nil {
 		return err
 	}
-	t, err := s.options.Live.MoveTakeover(c, v.session, v.takeover, agent.TakeoverCompleted)
+	t, err := s.options.Live.MoveTakeover(call, access.session, access.takeover, agent.TakeoverCompleted)
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, map[string]any{"status": t.Status})
+	return rest.WriteJSON(call.HTTP, http.StatusOK, map[string]any{"status": t.Status})
 }

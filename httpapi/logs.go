@@ -21,7 +21,7 @@ type logsOut struct {
 	Meta rest.Meta   `json:"meta"`
 }
 
-func (s *Server) listLogs(c *rest.Call, in *listLogsIn) (logsOut, error) {
+func (s *Server) listLogs(call *rest.Call, in *listLogsIn) (logsOut, error) {
 	page, err := in.Page("created_at", "level", "source")
 	if err != nil {
 		return logsOut{}, err
@@ -32,8 +32,8 @@ func (s *Server) listLogs(c *rest.Call, in *listLogsIn) (logsOut, error) {
 			return logsOut{}, agent.Invalid("level", "must be debug, info, warn or error")
 		}
 	}
-	logs, total, err := c.DB.Logs(
-		c,
+	logs, total, err := call.DB.Logs(
+		call,
 		store.LogFilter{
 			From:    in.From,
 			To:      in.To,

@@ -45,28 +45,28 @@ func (s *Server) mcpEndpoints() {
 	}
 }
 
-func (s *Server) serveMCP(c *rest.Call) error {
-	functions, err := s.functions(c)
+func (s *Server) serveMCP(call *rest.Call) error {
+	functions, err := s.functions(call)
 	if err != nil {
 		return err
 	}
 	for i, f := range functions {
 		functions[i].Run = func(ctx context.Context, arguments json.RawMessage) (any, error) {
 			result, err := f.Run(ctx, arguments)
-			return result, rest.Reason(c, err)
+			return result, rest.Reason(call, err)
 		}
 	}
-	request, err := mcpRequest(c)
+	request, err := mcpRequest(call)
 	if err != nil {
 		return err
 	}
-	mcp.Serve(c.HTTP.Response(), request, mcp.AgentServer{
-		Name:      c.DB.Agent().Name,
+	mcp.Serve(call.HTTP.Response(), request, mcp.AgentServer{
+		Name:      call.DB.Agent().Name,
 		Version:   s.options.Version,
 		Functions: functions,
-		Failed:    func(err error) { s.logError(c, err) },
+		Failed:    func(err error) { s.logError(call, err) },
 	})
-	if !c.HTTP.Response().Committed && context.Cause(c) == error(errStopping) {
+	if !call.HTTP.Response().Committed && context.Cause(call) == error(errStopping) {
 		return errStopping
 	}
 	return nil
@@ -122,8 +122,8 @@ type contactArguments struct {
 
 // functions returns the tools that the caller may use, for the duration of the
 // request.
-func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
-	writes := c.Role.Covers(agent.RoleAdmin)
+func (s *Server) functions(call *rest.Call) ([]mcp.Function, error) {
+	writes := call.Role.Covers(agent.RoleAdmin)
 	sql := "Run one SELECT on the agent's tables (contacts, conversations, messages, sources and others); " +
 		"PRAGMA table_list and table_info tell what there is."
 	if writes {
@@ -141,7 +141,7 @@ func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 				`"keyword"]}},"required":["query"]}`,
 			true,
 			func(in *searchIn) (any, error) {
-				return s.searchSources(c, in)
+				return s.searchSources(call, in)
 			},
 		),
 		function(
@@ -154,7 +154,7 @@ func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 			func(in *sqlArguments) (any, error) {
 				var q sqlIn
 				q.Body.Query, q.Body.Params = in.Query, in.Params
-				return s.runSQL(c, &q)
+				return s.runSQL(call, &q)
 			},
 		),
 		function(
@@ -165,14 +165,14 @@ func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 				`"minimum":1,"maximum":200,"description":"50 without it."},"offset":{"type":"integer","minimum":0}}}`,
 			true,
 			func(in *contactArguments) (any, error) {
-				return s.contactsFor(c, in)
+				return s.contactsFor(call, in)
 			},
 		),
 	}
 	if !writes {
 		return offered, nil
 	}
-	offered = append(offered, s.browserFunctions(c)...)
+	offered = append(offered, s.browserFunctions(call)...)
 	offered = append(offered, function(
 		"send_message",
 		"Send a text: in a conversation over its gateway, or to a chat, channel or number over a gateway of a type.",
@@ -184,20 +184,20 @@ func (s *Server) functions(c *rest.Call) ([]mcp.Function, error) {
 			`"description":"Which gateway of the type; the default one without it."}},"required":["message"]}`,
 		false,
 		func(in *sendArguments) (any, error) {
-			return s.sendFor(c, in)
+			return s.sendFor(call, in)
 		},
 	))
-	workflows, err := s.workflowFunctions(c)
+	workflows, err := s.workflowFunctions(call)
 	if err != nil {
 		return nil, err
 	}
-	return s.withTools(c, append(offered, workflows...))
+	return s.withTools(call, append(offered, workflows...))
 }
 
 // withTools adds the agent's stored tools that run workflows, except those whose name is
 // already offered.
-func (s *Server) withTools(c *rest.Call, offered []mcp.Function) ([]mcp.Function, error) {
-	stored, err := c.DB.AllTools(c)
+func (s *Server) withTools(call *rest.Call, offered []mcp.Function) ([]mcp.Function, error) {
+	stored, err := call.DB.AllTools(call)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (s *Server) withTools(c *rest.Call, offered []mcp.Function) ([]mcp.Function
 	if len(which.IDs) == 0 {
 		return offered, nil
 	}
-	tools, err := s.toolbox.Tools(c, c.DB, which)
+	tools, err := s.toolbox.Tools(call, call.DB, which)
 	for _, t := range tools {
 		offered = append(offered, mcp.Function{
 			Name:        t.Name,
@@ -236,7 +236,7 @@ type sendArguments struct {
 
 // sendFor sends a message for the caller. In a conversation it is the agent's
 // message, which is not allowed after a person took over.
-func (s *Server) sendFor(c *rest.Call, in *sendArguments) (any, error) {
+func (s *Server) sendFor(call *rest.Call, in *sendArguments) (any, error) {
 	if in.ConversationID != "" {
 		m := agent.Message{
 			ConversationID: in.ConversationID,
@@ -244,13 +244,13 @@ func (s *Server) sendFor(c *rest.Call, in *sendArguments) (any, error) {
 			Content:        in.Message,
 			Metadata:       json.RawMessage(`{"author":"mcp"}`),
 		}
-		return s.options.Gateways.Reply(c, c.DB, m)
+		return s.options.Gateways.Reply(call, call.DB, m)
 	}
 	if in.Type == "" {
 		return nil, agent.Invalid("conversation_id", "is required, or type and to")
 	}
 	made, _ := agent.NewGateway(in.Type)
-	sent, err := s.options.Gateways.Send(c, c.DB, gateways.SendRequest{
+	sent, err := s.options.Gateways.Send(call, call.DB, gateways.SendRequest{
 		Type:      made.Type,
 		GatewayID: in.GatewayID,
 		To:        in.To,
@@ -288,8 +288,8 @@ const (
 // workflowFunctions returns each active workflow as a tool, named in lower
 // case with _ in place of other characters than letters and digits. Duplicate
 // names get a number.
-func (s *Server) workflowFunctions(c *rest.Call) ([]mcp.Function, error) {
-	active, _, err := c.DB.Workflows(c, []string{string(agent.WorkflowActive)}, store.Page{
+func (s *Server) workflowFunctions(call *rest.Call) ([]mcp.Function, error) {
+	active, _, err := call.DB.Workflows(call, []string{string(agent.WorkflowActive)}, store.Page{
 		Limit: maxWorkflowTools,
 		Order: []store.Order{{Field: "created_at"}},
 	})
@@ -308,7 +308,7 @@ func (s *Server) workflowFunctions(c *rest.Call) ([]mcp.Function, error) {
 			Description: description,
 			Schema:      json.RawMessage(`{"type":"object"}`),
 			Run: func(_ context.Context, arguments json.RawMessage) (any, error) {
-				return s.runWorkflowTool(c, w.ID, arguments)
+				return s.runWorkflowTool(call, w.ID, arguments)
 			},
 		})
 	}

@@ -72,7 +72,7 @@ var browserTools = []browserTool{
 }
 
 // browserFunctions returns the browser's tools for callers who may use it.
-func (s *Server) browserFunctions(c *rest.Call) []mcp.Function {
+func (s *Server) browserFunctions(call *rest.Call) []mcp.Function {
 	if s.options.Browser == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (s *Server) browserFunctions(c *rest.Call) []mcp.Function {
 			`session, and keep them."}}}`,
 		false,
 		func(in *openBrowserArguments) (any, error) {
-			return s.openBrowser(c, in)
+			return s.openBrowser(call, in)
 		},
 	)}
 	for _, tool := range browserTools {
@@ -97,24 +97,24 @@ func (s *Server) browserFunctions(c *rest.Call) []mcp.Function {
 		offered = append(offered, function(
 			"browser_"+tool.action, tool.description, schema, readOnly,
 			func(in *browserArguments) (any, error) {
-				return s.actInBrowser(c, tool.action, in)
+				return s.actInBrowser(call, tool.action, in)
 			},
 		))
 	}
-	offered = append(offered, s.extractFunction(c))
-	offered = append(offered, s.instructionFunctions(c)...)
+	offered = append(offered, s.extractFunction(call))
+	offered = append(offered, s.instructionFunctions(call)...)
 	offered = append(offered, function(
 		"browser_close",
 		"Close a browser session.",
 		`{"type":"object","properties":{`+sessionProperty+`},"required":["session_id"]}`,
 		false,
 		func(in *browserArguments) (any, error) {
-			return s.deleteSession(c, &deleteSessionIn{in.SessionID})
+			return s.deleteSession(call, &deleteSessionIn{in.SessionID})
 		},
 	))
 	for i, f := range offered {
 		offered[i].Run = func(ctx context.Context, arguments json.RawMessage) (any, error) {
-			if err := s.limiter.Count(c.HTTP, rest.Browser); err != nil {
+			if err := s.limiter.Count(call.HTTP, rest.Browser); err != nil {
 				return nil, err
 			}
 			return f.Run(ctx, arguments)
@@ -125,10 +125,10 @@ func (s *Server) browserFunctions(c *rest.Call) []mcp.Function {
 
 // openBrowser opens a session and, if given, a URL in it. If the URL cannot be
 // opened, the session is closed.
-func (s *Server) openBrowser(c *rest.Call, in *openBrowserArguments) (any, error) {
+func (s *Server) openBrowser(call *rest.Call, in *openBrowserArguments) (any, error) {
 	var options createSessionIn
 	options.Body.Persist = in.Persist
-	made, err := s.createSession(c, &options)
+	made, err := s.createSession(call, &options)
 	if err != nil {
 		return nil, err
 	}
@@ -136,10 +136,10 @@ func (s *Server) openBrowser(c *rest.Call, in *openBrowserArguments) (any, error
 	if in.URL == "" {
 		return out, nil
 	}
-	result, err := s.act(c, made.ID, agent.Action{Action: "navigate", URL: in.URL})
+	result, err := s.act(call, made.ID, agent.Action{Action: "navigate", URL: in.URL})
 	if err != nil {
-		if _, closing := s.deleteSession(c, &deleteSessionIn{made.ID}); closing != nil {
-			s.logError(c, closing)
+		if _, closing := s.deleteSession(call, &deleteSessionIn{made.ID}); closing != nil {
+			s.logError(call, closing)
 		}
 		return nil, err
 	}
@@ -155,12 +155,12 @@ func (s *Server) act(c *rest.Call, session string, action agent.Action) (map[str
 }
 
 // actInBrowser executes one action. A screenshot is returned as an image.
-func (s *Server) actInBrowser(c *rest.Call, action string, in *browserArguments) (any, error) {
+func (s *Server) actInBrowser(call *rest.Call, action string, in *browserArguments) (any, error) {
 	if in.SessionID == "" {
 		return nil, agent.Invalid("session_id", "is required")
 	}
 	in.Action.Action = action
-	result, err := s.act(c, in.SessionID, in.Action)
+	result, err := s.act(call, in.SessionID, in.Action)
 	if err != nil || action != "screenshot" {
 		return result, err
 	}

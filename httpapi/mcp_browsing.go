@@ -30,7 +30,7 @@ const variablesProperty = `"variables":{"type":"object","additionalProperties":{
 
 // instructionFunctions returns the tools with which a caller instructs a session in
 // natural language.
-func (s *Server) instructionFunctions(c *rest.Call) []mcp.Function {
+func (s *Server) instructionFunctions(call *rest.Call) []mcp.Function {
 	instruction := sessionProperty + `,"instruction":{"type":"string","description":"In words."}`
 	return []mcp.Function{
 		function(
@@ -42,7 +42,7 @@ func (s *Server) instructionFunctions(c *rest.Call) []mcp.Function {
 			func(in *instructionArguments) (any, error) {
 				q := actIn{sessionIn: sessionIn{in.SessionID}}
 				q.Body.Instruction, q.Body.Variables = in.Instruction, in.Variables
-				return s.actInSession(c, &q)
+				return s.actInSession(call, &q)
 			},
 		),
 		function(
@@ -53,7 +53,7 @@ func (s *Server) instructionFunctions(c *rest.Call) []mcp.Function {
 			func(in *instructionArguments) (any, error) {
 				q := observeIn{sessionIn: sessionIn{in.SessionID}}
 				q.Body.Instruction = in.Instruction
-				return s.observeSession(c, &q)
+				return s.observeSession(call, &q)
 			},
 		),
 		function(
@@ -71,9 +71,13 @@ func (s *Server) instructionFunctions(c *rest.Call) []mcp.Function {
 			false,
 			func(in *browseArguments) (any, error) {
 				if in.BrowseID != "" {
-					return s.getBrowse(c, &getBrowseIn{sessionIn{in.SessionID}, browseID{in.BrowseID}, browseToolWait})
+					return s.getBrowse(call, &getBrowseIn{
+						sessionIn{in.SessionID},
+						browseID{in.BrowseID},
+						browseToolWait,
+					})
 				}
-				return s.startBrowse(c, &browseIn{
+				return s.startBrowse(call, &browseIn{
 					sessionIn: sessionIn{in.SessionID},
 					Wait:      browseToolWait,
 					Body:      in.BrowseOptions,
@@ -85,7 +89,7 @@ func (s *Server) instructionFunctions(c *rest.Call) []mcp.Function {
 
 // extractFunction returns browser_extract, which reads the elements that a selector
 // matches, or what an instruction asks for.
-func (s *Server) extractFunction(c *rest.Call) mcp.Function {
+func (s *Server) extractFunction(call *rest.Call) mcp.Function {
 	return function(
 		"browser_extract",
 		"Read text, HTML, a value or an attribute of elements of the page, or have a language model read "+
@@ -103,11 +107,11 @@ func (s *Server) extractFunction(c *rest.Call) mcp.Function {
 			Schema      json.RawMessage `json:"schema"`
 		}) (any, error) {
 			if in.Instruction == "" {
-				return s.actInBrowser(c, "extract", &in.browserArguments)
+				return s.actInBrowser(call, "extract", &in.browserArguments)
 			}
 			q := extractIn{sessionIn: sessionIn{in.SessionID}}
 			q.Body.Instruction, q.Body.Schema, q.Body.Selector = in.Instruction, in.Schema, in.Selector
-			return s.extractFromSession(c, &q)
+			return s.extractFromSession(call, &q)
 		},
 	)
 }

@@ -19,23 +19,23 @@ type metrics struct {
 }
 
 func newMetrics(folder *store.Folder) *metrics {
-	r := new(prometheus.Registry)
-	r.Register(prometheus.CollectRuntime)
-	r.Register(prometheus.CollectProcess)
-	r.Register(func(s *prometheus.Scrape) {
+	registry := new(prometheus.Registry)
+	registry.Register(prometheus.CollectRuntime)
+	registry.Register(prometheus.CollectProcess)
+	registry.Register(func(s *prometheus.Scrape) {
 		s.Gauge("satchel_agents", "Agents in the catalog.", float64(len(folder.Agents())))
 		s.Gauge("satchel_open_agents", "Agents whose files are open.", float64(folder.OpenCount()))
 	})
 	return &metrics{
-		registry: r,
-		requests: r.CounterVec(
+		registry: registry,
+		requests: registry.CounterVec(
 			"satchel_http_requests_total",
 			"Requests by route, method and status.",
 			"method",
 			"route",
 			"status",
 		),
-		seconds: r.HistogramVec(
+		seconds: registry.HistogramVec(
 			"satchel_http_request_seconds",
 			"Time to answer, by route and method.",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30},
@@ -46,52 +46,52 @@ func newMetrics(folder *store.Folder) *metrics {
 }
 
 // replication adds the metrics of replicas.
-func (m *metrics) replication(r *replica.Replicator) {
-	m.registry.Register(func(s *prometheus.Scrape) {
-		status, failing := r.Status(), 0.0
+func (m *metrics) replication(replicator *replica.Replicator) {
+	m.registry.Register(func(scrape *prometheus.Scrape) {
+		status, failing := replicator.Status(), 0.0
 		if status.Failure != nil {
 			failing = 1
 		}
-		s.Gauge(
+		scrape.Gauge(
 			"satchel_replication_behind_seconds",
 			"Age of the oldest commit that is not in a replica yet.",
 			status.Behind.Seconds(),
 		)
-		s.Gauge(
+		scrape.Gauge(
 			"satchel_replication_snapshots",
 			"Agents that wait for a snapshot of their own.",
 			float64(status.Snapshots),
 		)
-		s.Gauge("satchel_replication_failing", "1 while uploads fail.", failing)
+		scrape.Gauge("satchel_replication_failing", "1 while uploads fail.", failing)
 	})
 }
 
 // cluster adds the metrics of a server's part in a cluster.
-func (m *metrics) cluster(d cluster.Directory) {
-	m.registry.Register(func(s *prometheus.Scrape) {
-		stats := d.Stats()
-		s.Gauge("satchel_cluster_agents", "Agents that this server owns.", float64(stats.Owned))
-		s.Gauge(
+func (m *metrics) cluster(directory cluster.Directory) {
+	m.registry.Register(func(scrape *prometheus.Scrape) {
+		stats := directory.Stats()
+		scrape.Gauge("satchel_cluster_agents", "Agents that this server owns.", float64(stats.Owned))
+		scrape.Gauge(
 			"satchel_cluster_lag_seconds",
 			"The longest that a commit of about the last second has waited for the database.",
 			stats.Lag.Seconds(),
 		)
-		s.Gauge(
+		scrape.Gauge(
 			"satchel_cluster_clock_ahead_seconds",
 			"By how much this server's clock is ahead of the database's.",
 			stats.Ahead.Seconds(),
 		)
-		s.Counter(
+		scrape.Counter(
 			"satchel_cluster_claims_total",
 			"Agents that this server took over from servers that left.",
 			float64(stats.Claims),
 		)
-		s.Counter(
+		scrape.Counter(
 			"satchel_cluster_fences_total",
 			"Commits that were refused, since another server had the agent.",
 			float64(stats.Fences),
 		)
-		s.Counter(
+		scrape.Counter(
 			"satchel_cluster_ship_errors_total",
 			"Statements with commits that the database did not answer.",
 			float64(stats.Errors),

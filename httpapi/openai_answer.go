@@ -40,16 +40,16 @@ type openAIChatOut struct {
 	PendingSources []agent.PendingSource `json:"pending_sources,omitempty" doc:"Not in OpenAI's API: sources that were still being read, so that the answer may lack what they say."`
 }
 
-func (s *Server) openAIChat(c *rest.Call) error {
-	in, err := rest.Bind[openAIChatIn](c)
+func (s *Server) openAIChat(call *rest.Call) error {
+	in, err := rest.Bind[openAIChatIn](call)
 	if err != nil {
 		return err
 	}
-	x, err := in.request()
+	request, err := in.request()
 	if err != nil {
 		return err
 	}
-	if err := s.extendTimeLimits(c); err != nil {
+	if err := s.extendTimeLimits(call); err != nil {
 		return err
 	}
 	out := openAIChatOut{
@@ -59,7 +59,7 @@ func (s *Server) openAIChat(c *rest.Call) error {
 		Model:   in.Body.Model,
 	}
 	if out.Model == "" {
-		out.Model = c.DB.Agent().Name
+		out.Model = call.DB.Agent().Name
 	}
 	if in.Body.Stream {
 		var options struct {
@@ -67,8 +67,8 @@ func (s *Server) openAIChat(c *rest.Call) error {
 		}
 		_ = json.Unmarshal(in.Body.StreamOptions, &options) // invalid options are ignored
 		return s.streamOpenAI(
-			c,
-			x,
+			call,
+			request,
 			openAIChunk{
 				ID:      out.ID,
 				Object:  "chat.completion.chunk",
@@ -78,7 +78,7 @@ func (s *Server) openAIChat(c *rest.Call) error {
 			options.IncludeUsage,
 		)
 	}
-	answer, err := s.chat.Complete(c, c.DB, x, nil)
+	answer, err := s.chat.Complete(call, call.DB, request, nil)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (s *Server) openAIChat(c *rest.Call) error {
 	}
 	out.Choices = []openAIChoice{{Message: message, FinishReason: finish(answer)}}
 	out.Usage, out.PendingSources = openAIUsageOf(answer.Usage), answer.Pending
-	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
+	return rest.WriteJSON(call.HTTP, http.StatusOK, out)
 }
 
 func finish(a agentchat.Answer) string {

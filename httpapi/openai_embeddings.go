@@ -56,30 +56,30 @@ type openAIEmbeddingsOut struct {
 	Usage  openAIUsage       `json:"usage"`
 }
 
-func (s *Server) openAIEmbeddings(c *rest.Call) error {
-	in, err := rest.Bind[openAIEmbeddingsIn](c)
+func (s *Server) openAIEmbeddings(call *rest.Call) error {
+	in, err := rest.Bind[openAIEmbeddingsIn](call)
 	if err != nil {
 		return err
 	}
-	b := in.Body
+	body := in.Body
 	var is agent.Issues
-	is.Check(len(b.Input) > 0 && len(b.Input) <= maxEmbedded, "input", "must be 1 to 256 texts")
+	is.Check(len(body.Input) > 0 && len(body.Input) <= maxEmbedded, "input", "must be 1 to 256 texts")
 	is.Check(
-		b.Format == "" || b.Format == "float" || b.Format == "base64",
+		body.Format == "" || body.Format == "float" || body.Format == "base64",
 		"encoding_format",
 		"must be float or base64",
 	)
-	for _, one := range b.Input {
+	for _, one := range body.Input {
 		is.Check(one != "" && len(one) <= agent.MaxMessageLength, "input", "must be texts of 1 to 100000 bytes")
 	}
 	if err := is.Err(); err != nil {
 		return err
 	}
-	vectors, model, err := s.index.Embed(c, c.DB, b.Input...)
+	vectors, model, err := s.index.Embed(call, call.DB, body.Input...)
 	if err != nil {
 		return err
 	}
-	if b.Dimensions != 0 && b.Dimensions != len(vectors[0]) {
+	if body.Dimensions != 0 && body.Dimensions != len(vectors[0]) {
 		return agent.Invalid("dimensions", fmt.Sprintf("must be %d or left out", len(vectors[0])))
 	}
 	out := openAIEmbeddingsOut{
@@ -89,13 +89,13 @@ func (s *Server) openAIEmbeddings(c *rest.Call) error {
 	}
 	for i, vector := range vectors {
 		out.Data[i] = openAIEmbedding{"embedding", i, vector}
-		if b.Format == "base64" {
+		if body.Format == "base64" {
 			out.Data[i].Embedding = littleEndian(vector)
 		}
-		out.Usage.PromptTokens += int64(len(b.Input[i])+3) / 4
+		out.Usage.PromptTokens += int64(len(body.Input[i])+3) / 4
 	}
 	out.Usage.TotalTokens = out.Usage.PromptTokens
-	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
+	return rest.WriteJSON(call.HTTP, http.StatusOK, out)
 }
 
 func littleEndian(vector []float32) string {

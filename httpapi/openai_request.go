@@ -94,9 +94,9 @@ type openAIChatIn struct {
 func (in *openAIChatIn) request() (agentchat.Request, error) {
 	var x agentchat.Request
 	var is agent.Issues
-	b := in.Body
-	x.Messages = readMessages(&is, b.Messages)
-	for i, t := range b.Tools {
+	body := in.Body
+	x.Messages = readMessages(&is, body.Messages)
+	for i, t := range body.Tools {
 		is.Check(
 			t.Type == "function" && t.Function.Name != "",
 			fmt.Sprintf("tools[%d]", i),
@@ -111,26 +111,30 @@ func (in *openAIChatIn) request() (agentchat.Request, error) {
 			Parameters:  t.Function.Parameters,
 		})
 	}
-	is.Check(b.Temperature == nil || *b.Temperature >= 0 && *b.Temperature <= 2, "temperature", "must be from 0 to 2")
-	is.Check(b.MaxTokens >= 0, "max_tokens", "must be at least 1")
-	is.Check(b.MaxCompletion >= 0, "max_completion_tokens", "must be at least 1")
-	is.Check(b.N == nil || *b.N == 1, "n", "must be 1: an agent gives one answer")
-	is.Check(!b.Logprobs, "logprobs", "must be false: an agent's answer has none")
 	is.Check(
-		!slices.ContainsFunc(b.Modalities, func(m string) bool { return m != "text" }),
+		body.Temperature == nil || *body.Temperature >= 0 && *body.Temperature <= 2,
+		"temperature",
+		"must be from 0 to 2",
+	)
+	is.Check(body.MaxTokens >= 0, "max_tokens", "must be at least 1")
+	is.Check(body.MaxCompletion >= 0, "max_completion_tokens", "must be at least 1")
+	is.Check(body.N == nil || *body.N == 1, "n", "must be 1: an agent gives one answer")
+	is.Check(!body.Logprobs, "logprobs", "must be false: an agent's answer has none")
+	is.Check(
+		!slices.ContainsFunc(body.Modalities, func(m string) bool { return m != "text" }),
 		"modalities",
 		"must be text alone",
 	)
 	is.Check(
-		b.Functions == nil || string(b.Functions) == "null",
+		body.Functions == nil || string(body.Functions) == "null",
 		"functions",
 		"are the older form of tools: give tools",
 	)
-	is.Check(len(b.Stop) <= maxStops, "stop", "must be a text or up to 4")
-	is.Check(!slices.Contains(b.Stop, ""), "stop", "must not be empty")
-	x.Temperature, x.MaxTokens, x.Stop = b.Temperature, max(b.MaxTokens, b.MaxCompletion), b.Stop
-	readToolChoice(&is, b.ToolChoice, &x)
-	readFormat(&is, b.ResponseFormat, &x)
+	is.Check(len(body.Stop) <= maxStops, "stop", "must be a text or up to 4")
+	is.Check(!slices.Contains(body.Stop, ""), "stop", "must not be empty")
+	x.Temperature, x.MaxTokens, x.Stop = body.Temperature, max(body.MaxTokens, body.MaxCompletion), body.Stop
+	readToolChoice(&is, body.ToolChoice, &x)
+	readFormat(&is, body.ResponseFormat, &x)
 	if err := is.Err(); err != nil || x.Schema == nil {
 		return x, err
 	}
@@ -143,16 +147,16 @@ const maxStops = 4
 func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
 	is.Check(len(messages) > 0, "messages", "must not be empty")
 	read := make([]llm.Message, 0, len(messages))
-	for i, m := range messages {
+	for index, message := range messages {
 		one := llm.Message{
-			Role:    agent.MessageRole(m.Role),
-			Content: string(m.Content),
-			CallID:  m.ToolCallID,
+			Role:    agent.MessageRole(message.Role),
+			Content: string(message.Content),
+			CallID:  message.ToolCallID,
 		}
-		if m.Role == "developer" {
+		if message.Role == "developer" {
 			one.Role = agent.MessageSystem
 		}
-		for _, call := range m.ToolCalls {
+		for _, call := range message.ToolCalls {
 			made := llm.ToolCall{
 				ID:        call.ID,
 				Name:      call.Function.Name,
@@ -166,11 +170,11 @@ func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
 		switch one.Role {
 		case agent.MessageUser, agent.MessageAssistant, agent.MessageSystem, agent.MessageTool:
 		default:
-			is.Add(fmt.Sprintf("messages[%d].role", i), "must be system, developer, user, assistant or tool")
+			is.Add(fmt.Sprintf("messages[%d].role", index), "must be system, developer, user, assistant or tool")
 		}
 		is.Check(
 			one.Role != agent.MessageTool || one.CallID != "",
-			fmt.Sprintf("messages[%d].tool_call_id", i),
+			fmt.Sprintf("messages[%d].tool_call_id", index),
 			"must name the call that the message answers",
 		)
 		read = append(read, one)
@@ -179,7 +183,7 @@ func readMessages(is *agent.Issues, messages []openAIMessage) []llm.Message {
 }
 
 // readToolChoice parses none, auto, required, or one function of the tools.
-func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Request) {
+func readToolChoice(is *agent.Issues, raw json.RawMessage, request *agentchat.Request) {
 	var word string
 	var one struct {
 		Type     string `json:"type"`
@@ -190,22 +194,22 @@ func readToolChoice(is *agent.Issues, raw json.RawMessage, x *agentchat.Request)
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
 	case json.Unmarshal(raw, &word) == nil && word == "none":
-		x.ClientTools, x.Tools.None = nil, true
+		request.ClientTools, request.Tools.None = nil, true
 	case word == "auto":
-	case word == "required" && len(x.ClientTools) > 0:
-		x.ClientToolChoice = llm.AnyTool
+	case word == "required" && len(request.ClientTools) > 0:
+		request.ClientToolChoice = llm.AnyTool
 	case word == "" && json.Unmarshal(raw, &one) == nil && one.Type == "function" &&
-		slices.ContainsFunc(x.ClientTools, func(t llm.Tool) bool {
+		slices.ContainsFunc(request.ClientTools, func(t llm.Tool) bool {
 			return t.Name == one.Function.Name
 		}):
-		x.ClientToolChoice = one.Function.Name
+		request.ClientToolChoice = one.Function.Name
 	default:
 		is.Add("tool_choice", "must be none or auto or, with tools, required or one of their functions")
 	}
 }
 
 // readFormat parses the response format.
-func readFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Request) {
+func readFormat(is *agent.Issues, raw json.RawMessage, request *agentchat.Request) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
 	}
@@ -219,10 +223,10 @@ func readFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Request) {
 	switch {
 	case err == nil && format.Type == "text":
 	case err == nil && format.Type == "json_object":
-		x.Schema = json.RawMessage(`{"type":"object"}`)
+		request.Schema = json.RawMessage(`{"type":"object"}`)
 	case err == nil && format.Type == "json_schema":
-		x.Schema = format.Schema.Schema
-		is.Check(x.Schema != nil, "response_format.json_schema.schema", "is required")
+		request.Schema = format.Schema.Schema
+		is.Check(request.Schema != nil, "response_format.json_schema.schema", "is required")
 	default:
 		is.Add("response_format", "must be an object of type text, json_object or json_schema")
 	}

@@ -30,22 +30,22 @@ type openAIDelta struct {
 	ToolCalls []openAICall `json:"tool_calls,omitempty"`
 }
 
-// streamOpenAI streams chunks based on x. The agent's own tool calls are not
+// streamOpenAI streams chunks based on request. The agent's own tool calls are not
 // shown.
-func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Request, chunk openAIChunk, usage bool) error {
+func (s *Server) streamOpenAI(call *rest.Call, request agentchat.Request, chunk openAIChunk, usage bool) error {
 	var to *rest.EventWriter
 	stop := func() {}
 	defer func() { stop() }()
 	send := func(delta openAIDelta, reason *string) error {
 		if to == nil {
-			to = rest.NewEventWriter(c)
+			to = rest.NewEventWriter(call)
 			stop = to.Heartbeat()
 			delta.Role = "assistant"
 		}
 		chunk.Choices = []openAIPiece{{Delta: delta, FinishReason: reason}}
 		return to.Event("", chunk)
 	}
-	answer, err := s.chat.Complete(c, c.DB, x, func(e agentchat.Event) error {
+	answer, err := s.chat.Complete(call, call.DB, request, func(e agentchat.Event) error {
 		if e.Delta == "" {
 			return nil
 		}
@@ -55,8 +55,8 @@ func (s *Server) streamOpenAI(c *rest.Call, x agentchat.Request, chunk openAIChu
 		return err
 	}
 	if err != nil {
-		s.logError(c, err)
-		return to.Event("", openAIErrorOf(rest.AsError(rest.Reason(c, err))))
+		s.logError(call, err)
+		return to.Event("", openAIErrorOf(rest.AsError(rest.Reason(call, err))))
 	}
 	if len(answer.ClientCalls) > 0 {
 		if err := send(openAIDelta{ToolCalls: openAICalls(answer.ClientCalls, true)}, nil); err != nil {

@@ -51,10 +51,10 @@ func lingerAfterResponse(next echo.HandlerFunc) echo.HandlerFunc {
 		if length := c.Request().ContentLength; 0 <= length && length <= smallBody {
 			return next(c)
 		}
-		r := c.Request().WithContext(c.Request().Context())
-		sent := &trackedBody{ReadCloser: r.Body}
-		r.Body = sent
-		c.SetRequest(r)
+		request := c.Request().WithContext(c.Request().Context())
+		sent := &trackedBody{ReadCloser: request.Body}
+		request.Body = sent
+		c.SetRequest(request)
 		control := http.NewResponseController(c.Response())
 		if control.EnableFullDuplex() != nil { // a test's recorder has none
 			return next(c)
@@ -66,7 +66,7 @@ func lingerAfterResponse(next echo.HandlerFunc) echo.HandlerFunc {
 		})
 		err := next(c)
 		if c.Response().Committed && !sent.ended.Load() {
-			sent.linger(r, control)
+			sent.linger(request, control)
 		}
 		return err
 	}

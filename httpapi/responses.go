@@ -126,61 +126,61 @@ const (
 )
 
 // createResponse handles a request of the Responses API.
-func (s *Server) createResponse(c *rest.Call) error {
-	in, err := rest.Bind[responseIn](c)
+func (s *Server) createResponse(call *rest.Call) error {
+	in, err := rest.Bind[responseIn](call)
 	if err != nil {
 		return err
 	}
-	x, input, err := s.chatRequest(c, &in)
+	request, input, err := s.chatRequest(call, &in)
 	if err != nil {
 		return err
 	}
-	if err := s.extendTimeLimits(c); err != nil {
+	if err := s.extendTimeLimits(call); err != nil {
 		return err
 	}
-	out := in.response(c.DB.Agent().Name)
+	out := in.response(call.DB.Agent().Name)
 	if in.Body.Stream {
-		return s.streamResponse(c, &in, x, input, out)
+		return s.streamResponse(call, &in, request, input, out)
 	}
-	answer, err := s.chat.Complete(c, c.DB, x, nil)
+	answer, err := s.chat.Complete(call, call.DB, request, nil)
 	if err != nil {
 		return err
 	}
-	s.finishResponse(c, &out, answer)
-	if err := s.keepResponse(c, &in, input, out); err != nil {
+	s.finishResponse(call, &out, answer)
+	if err := s.keepResponse(call, &in, input, out); err != nil {
 		return err
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
+	return rest.WriteJSON(call.HTTP, http.StatusOK, out)
 }
 
 // response returns a new response that is in progress.
 func (in *responseIn) response(model string) response {
-	b := in.Body
+	body := in.Body
 	out := response{
 		ID:                responsePrefix + token(),
 		Object:            "response",
 		CreatedAt:         time.Now().Unix(),
 		Status:            "in_progress",
-		Model:             cmp.Or(b.Model, model),
+		Model:             cmp.Or(body.Model, model),
 		Output:            []responseItem{},
-		Instructions:      b.Instructions,
-		Tools:             b.Tools,
-		ToolChoice:        b.ToolChoice,
-		Text:              b.Text,
+		Instructions:      body.Instructions,
+		Tools:             body.Tools,
+		ToolChoice:        body.ToolChoice,
+		Text:              body.Text,
 		Temperature:       1,
-		MaxOutputTokens:   b.MaxOutputTokens,
+		MaxOutputTokens:   body.MaxOutputTokens,
 		Store:             in.stores(),
-		Metadata:          b.Metadata,
+		Metadata:          body.Metadata,
 		ParallelToolCalls: true,
 		Truncation:        "disabled",
 		TopP:              1,
 		ServiceTier:       "default",
 	}
-	if b.PreviousID != "" {
-		out.PreviousID = &b.PreviousID
+	if body.PreviousID != "" {
+		out.PreviousID = &body.PreviousID
 	}
-	if b.Temperature != nil {
-		out.Temperature = *b.Temperature
+	if body.Temperature != nil {
+		out.Temperature = *body.Temperature
 	}
 	if out.Tools == nil {
 		out.Tools = []responseTool{}
@@ -205,29 +205,29 @@ func token() string {
 
 // finishResponse completes a response with the agent's answer. The ids of its items are
 // derived from its own, so that an item's id identifies its response.
-func (s *Server) finishResponse(c *rest.Call, out *response, a agentchat.Answer) {
+func (s *Server) finishResponse(c *rest.Call, out *response, answer agentchat.Answer) {
 	now := time.Now().Unix()
 	out.Status, out.CompletedAt = "completed", &now
-	if a.Truncated {
+	if answer.Truncated {
 		out.Status, out.IncompleteDetails = "incomplete", &responseIncomplete{"max_output_tokens"}
 	}
 	usage := &responseUsage{
-		InputTokens:  a.Usage.Input,
-		OutputTokens: a.Usage.Output,
-		TotalTokens:  a.Usage.Input + a.Usage.Output,
+		InputTokens:  answer.Usage.Input,
+		OutputTokens: answer.Usage.Output,
+		TotalTokens:  answer.Usage.Input + answer.Usage.Output,
 	}
-	out.Usage, out.PendingSources = usage, a.Pending
-	if a.Text != "" || len(a.ClientCalls) == 0 {
+	out.Usage, out.PendingSources = usage, answer.Pending
+	if answer.Text != "" || len(answer.ClientCalls) == 0 {
 		item := messageItem(out.ID, out.Status)
 		item.Content = []responsePart{{
 			Type:        "output_text",
-			Text:        a.Text,
-			Annotations: s.citationsOf(c, a),
+			Text:        answer.Text,
+			Annotations: s.citationsOf(c, answer),
 			Logprobs:    []json.RawMessage{},
 		}}
 		out.Output = append(out.Output, item)
 	}
-	for i, call := range a.ClientCalls {
+	for i, call := range answer.ClientCalls {
 		out.Output = append(out.Output, callItem(out.ID, i, call))
 	}
 }
@@ -257,17 +257,17 @@ var citedNumber = regexp.MustCompile(`\[(\d{1,3})\]`)
 
 // citationsOf returns the citations of passages in a text. A source without a
 // URL is cited by its page in the console.
-func (s *Server) citationsOf(c *rest.Call, a agentchat.Answer) []responseCitation {
+func (s *Server) citationsOf(call *rest.Call, answer agentchat.Answer) []responseCitation {
 	list := []responseCitation{}
-	for _, at := range citedNumber.FindAllStringSubmatchIndex(a.Text, -1) {
-		number, _ := strconv.Atoi(a.Text[at[2]:at[3]])
-		for _, source := range a.Sources {
+	for _, at := range citedNumber.FindAllStringSubmatchIndex(answer.Text, -1) {
+		number, _ := strconv.Atoi(answer.Text[at[2]:at[3]])
+		for _, source := range answer.Sources {
 			if source.Number != number {
 				continue
 			}
 			from := source.Metadata
-			address := cmp.Or(from.URL, s.options.PublicURL+"/#/agents/"+c.DB.ID()+"/knowledge/"+source.SourceID)
-			start := utf8.RuneCountInString(a.Text[:at[0]])
+			address := cmp.Or(from.URL, s.options.PublicURL+"/#/agents/"+call.DB.ID()+"/knowledge/"+source.SourceID)
+			start := utf8.RuneCountInString(answer.Text[:at[0]])
 			list = append(list, responseCitation{
 				Type:       "url_citation",
 				StartIndex: start,
@@ -281,7 +281,7 @@ func (s *Server) citationsOf(c *rest.Call, a agentchat.Answer) []responseCitatio
 }
 
 // keepResponse stores a response unless the caller asked not to.
-func (s *Server) keepResponse(c *rest.Call, in *responseIn, input []json.RawMessage, out response) error {
+func (s *Server) keepResponse(call *rest.Call, in *responseIn, input []json.RawMessage, out response) error {
 	if !in.stores() {
 		return nil
 	}
@@ -293,7 +293,7 @@ func (s *Server) keepResponse(c *rest.Call, in *responseIn, input []json.RawMess
 	if err != nil {
 		return err
 	}
-	return c.DB.PutResponse(context.WithoutCancel(c), store.Response{
+	return call.DB.PutResponse(context.WithoutCancel(call), store.Response{
 		ID:       out.ID,
 		Previous: in.Body.PreviousID,
 		Input:    items,

@@ -51,34 +51,34 @@ func (in *responseIn) stores() bool {
 
 // chatRequest converts a request to an exchange, and returns the items of its
 // input with references resolved.
-func (s *Server) chatRequest(c *rest.Call, in *responseIn) (agentchat.Request, []json.RawMessage, error) {
-	x, err := in.request()
+func (s *Server) chatRequest(call *rest.Call, in *responseIn) (agentchat.Request, []json.RawMessage, error) {
+	request, err := in.request()
 	if err != nil {
-		return x, nil, err
+		return request, nil, err
 	}
-	r := responseReader{server: s, call: c}
+	r := responseReader{server: s, call: call}
 	if in.Body.PreviousID != "" {
 		if err := r.readChain(in.Body.PreviousID); err != nil {
-			return x, nil, err
+			return request, nil, err
 		}
 	}
 	input, err := r.readInput(in.Body.Input)
 	if err != nil {
-		return x, nil, err
+		return request, nil, err
 	}
 	if text := in.Body.Instructions; text != nil && *text != "" {
-		x.Messages = append(x.Messages, llm.Message{Role: agent.MessageSystem, Content: *text})
+		request.Messages = append(request.Messages, llm.Message{Role: agent.MessageSystem, Content: *text})
 	}
-	x.Messages = append(x.Messages, r.messages...)
-	return x, input, nil
+	request.Messages = append(request.Messages, r.messages...)
+	return request, input, nil
 }
 
 // request converts everything except the input.
 func (in *responseIn) request() (agentchat.Request, error) {
 	var x agentchat.Request
 	var is agent.Issues
-	b := in.Body
-	for i, t := range b.Tools {
+	body := in.Body
+	for i, t := range body.Tools {
 		is.Check(t.Type == "function" && t.Name != "", fmt.Sprintf("tools[%d]", i), "must be a function with a name")
 		tool := llm.Tool{Name: t.Name, Parameters: t.Parameters}
 		if t.Description != nil {
@@ -92,25 +92,29 @@ func (in *responseIn) request() (agentchat.Request, error) {
 	isNull := func(raw json.RawMessage) bool {
 		return len(raw) == 0 || string(raw) == "null"
 	}
-	is.Check(!b.Background, "background", "must be false: a response is answered at once")
-	is.Check(isNull(b.Conversation), "conversation", "is not supported: use previous_response_id")
-	is.Check(isNull(b.Prompt), "prompt", "is not supported: prompts belong to the agent")
-	is.Check(b.Temperature == nil || *b.Temperature >= 0 && *b.Temperature <= 2, "temperature", "must be from 0 to 2")
-	is.Check(b.MaxOutputTokens == nil || *b.MaxOutputTokens >= 1, "max_output_tokens", "must be at least 1")
-	is.Check(len(b.Metadata) <= 16, "metadata", "must have at most 16 items")
-	for name, value := range b.Metadata {
+	is.Check(!body.Background, "background", "must be false: a response is answered at once")
+	is.Check(isNull(body.Conversation), "conversation", "is not supported: use previous_response_id")
+	is.Check(isNull(body.Prompt), "prompt", "is not supported: prompts belong to the agent")
+	is.Check(
+		body.Temperature == nil || *body.Temperature >= 0 && *body.Temperature <= 2,
+		"temperature",
+		"must be from 0 to 2",
+	)
+	is.Check(body.MaxOutputTokens == nil || *body.MaxOutputTokens >= 1, "max_output_tokens", "must be at least 1")
+	is.Check(len(body.Metadata) <= 16, "metadata", "must have at most 16 items")
+	for name, value := range body.Metadata {
 		is.Check(
 			utf8.RuneCountInString(name) <= 64 && utf8.RuneCountInString(value) <= 512,
 			"metadata."+agent.Clip(name, 64),
 			"must be a text of at most 512 characters, with a name of at most 64",
 		)
 	}
-	x.Temperature = b.Temperature
-	if b.MaxOutputTokens != nil {
-		x.MaxTokens = *b.MaxOutputTokens
+	x.Temperature = body.Temperature
+	if body.MaxOutputTokens != nil {
+		x.MaxTokens = *body.MaxOutputTokens
 	}
-	readToolChoice(&is, nestedChoice(b.ToolChoice), &x)
-	readTextFormat(&is, b.Text.Format, &x)
+	readToolChoice(&is, nestedChoice(body.ToolChoice), &x)
+	readTextFormat(&is, body.Text.Format, &x)
 	if err := is.Err(); err != nil || x.Schema == nil {
 		return x, err
 	}
@@ -132,7 +136,7 @@ func nestedChoice(raw json.RawMessage) json.RawMessage {
 }
 
 // readTextFormat parses the format of the answer.
-func readTextFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Request) {
+func readTextFormat(is *agent.Issues, raw json.RawMessage, request *agentchat.Request) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
 	}
@@ -144,10 +148,10 @@ func readTextFormat(is *agent.Issues, raw json.RawMessage, x *agentchat.Request)
 	switch {
 	case err == nil && format.Type == "text":
 	case err == nil && format.Type == "json_object":
-		x.Schema = json.RawMessage(`{"type":"object"}`)
+		request.Schema = json.RawMessage(`{"type":"object"}`)
 	case err == nil && format.Type == "json_schema":
-		x.Schema = format.Schema
-		is.Check(x.Schema != nil, "text.format.schema", "is required")
+		request.Schema = format.Schema
+		is.Check(request.Schema != nil, "text.format.schema", "is required")
 	default:
 		is.Add("text.format", "must be an object of type text, json_object or json_schema")
 	}
@@ -254,8 +258,8 @@ func (r *responseReader) checkCalls() error {
 
 // readItem reads an item and returns it in the form in which it is kept, or nil
 // for one that is ignored.
-func (r *responseReader) readItem(i int, raw json.RawMessage) (json.RawMessage, error) {
-	at := fmt.Sprintf("input[%d]", i)
+func (r *responseReader) readItem(index int, raw json.RawMessage) (json.RawMessage, error) {
+	at := fmt.Sprintf("input[%d]", index)
 	var item inputItem
 	if json.Unmarshal(raw, &item) != nil {
 		return nil, agent.Invalid(at, "must be an item")
@@ -286,7 +290,7 @@ func (r *responseReader) readItem(i int, raw json.RawMessage) (json.RawMessage, 
 		if err != nil {
 			return nil, err
 		}
-		return r.readItem(i, referred)
+		return r.readItem(index, referred)
 	case item.Type == "reasoning":
 		return nil, nil
 	}

@@ -137,44 +137,44 @@ func (r *responseStream) callItem(index int, item responseItem) error {
 // streamResponse streams a response. If it fails before its first event, the error is
 // sent as for a response that is not streamed.
 func (s *Server) streamResponse(
-	c *rest.Call,
+	call *rest.Call,
 	in *responseIn,
-	x agentchat.Request,
+	request agentchat.Request,
 	input []json.RawMessage,
 	out response,
 ) error {
-	r := &responseStream{
-		call:    c,
+	stream := &responseStream{
+		call:    call,
 		stop:    func() {},
 		started: out,
 		message: messageItem(out.ID, "in_progress"),
 	}
-	defer func() { r.stop() }()
-	answer, err := s.chat.Complete(c, c.DB, x, func(e agentchat.Event) error {
+	defer func() { stream.stop() }()
+	answer, err := s.chat.Complete(call, call.DB, request, func(e agentchat.Event) error {
 		if e.Delta == "" {
 			return nil
 		}
-		return r.text(e.Delta)
+		return stream.text(e.Delta)
 	})
 	if err == nil {
-		s.finishResponse(c, &out, answer)
-		err = s.keepResponse(c, in, input, out)
+		s.finishResponse(call, &out, answer)
+		err = s.keepResponse(call, in, input, out)
 	}
-	if err != nil && r.out == nil {
+	if err != nil && stream.out == nil {
 		return err
 	}
 	if err != nil {
-		s.logError(c, err)
+		s.logError(call, err)
 		out.Status, out.CompletedAt = "failed", nil
-		e := rest.AsError(rest.Reason(c, err))
+		e := rest.AsError(rest.Reason(call, err))
 		out.Error = &responseError{string(e.Code), e.Message}
-	} else if err := r.items(out, answer); err != nil {
+	} else if err := stream.items(out, answer); err != nil {
 		return err
 	}
-	if err := r.event("response."+out.Status, map[string]any{"response": out}); err != nil {
+	if err := stream.event("response."+out.Status, map[string]any{"response": out}); err != nil {
 		return err
 	}
-	return r.out.Write("data: [DONE]\n\n")
+	return stream.out.Write("data: [DONE]\n\n")
 }
 
 // items writes the events that end the items of an output.

@@ -49,7 +49,7 @@ type schedulesOut struct {
 	Meta      rest.Meta      `json:"meta"`
 }
 
-func (s *Server) listSchedules(c *rest.Call, in *listSchedulesIn) (schedulesOut, error) {
+func (s *Server) listSchedules(call *rest.Call, in *listSchedulesIn) (schedulesOut, error) {
 	page, err := in.Page("name", "created_at", "updated_at", "next_run", "last_run", "status", "type")
 	if err != nil {
 		return schedulesOut{}, err
@@ -60,15 +60,15 @@ func (s *Server) listSchedules(c *rest.Call, in *listSchedulesIn) (schedulesOut,
 	if err := rest.CheckValues("type", in.Type, agent.ScheduleTypes); err != nil {
 		return schedulesOut{}, err
 	}
-	found, total, err := c.DB.Schedules(
-		c,
+	found, total, err := call.DB.Schedules(
+		call,
 		store.ScheduleFilter{Statuses: in.Status, Types: in.Type},
 		page,
 	)
 	if err != nil {
 		return schedulesOut{}, err
 	}
-	items, err := scheduleItems(c, c.DB, found)
+	items, err := scheduleItems(call, call.DB, found)
 	return schedulesOut{items, rest.MetaOf(page, total)}, err
 }
 
@@ -89,8 +89,8 @@ type previewOut struct {
 // previewedRuns is the number of runs in the preview of a cron expression.
 const previewedRuns = 5
 
-func (s *Server) previewSchedule(c *rest.Call, in *previewScheduleIn) (previewOut, error) {
-	settings, err := c.DB.Settings(c)
+func (s *Server) previewSchedule(call *rest.Call, in *previewScheduleIn) (previewOut, error) {
+	settings, err := call.DB.Settings(call)
 	if err != nil {
 		return previewOut{}, err
 	}
@@ -128,12 +128,12 @@ type scheduleDaysOut struct {
 const maxScheduleDays = 62
 
 // scheduleDays returns past and planned runs of schedules by day.
-func (s *Server) scheduleDays(c *rest.Call, in *scheduleDaysIn) (out scheduleDaysOut, err error) {
-	days, err := daysBetween(c, in)
+func (s *Server) scheduleDays(call *rest.Call, in *scheduleDaysIn) (out scheduleDaysOut, err error) {
+	days, err := daysBetween(call, in)
 	if err != nil {
 		return out, err
 	}
-	past, coming, err := c.DB.ScheduleDays(c, days)
+	past, coming, err := call.DB.ScheduleDays(call, days)
 	if err != nil {
 		return out, err
 	}
@@ -141,7 +141,7 @@ func (s *Server) scheduleDays(c *rest.Call, in *scheduleDaysIn) (out scheduleDay
 		for day, planned := range coming[i].Planned(days) {
 			past[day] = addPlanned(past[day], &coming[i], planned)
 		}
-		if err := c.Err(); err != nil {
+		if err := call.Err(); err != nil {
 			return out, err
 		}
 	}
@@ -172,13 +172,13 @@ func addPlanned(day []agent.ScheduleDay, s *agent.Schedule, planned agent.Schedu
 
 // daysBetween returns the starts of days in the agent's time zone, and the end
 // of the last.
-func daysBetween(c *rest.Call, in *scheduleDaysIn) (days []agent.Time, err error) {
+func daysBetween(call *rest.Call, in *scheduleDaysIn) (days []agent.Time, err error) {
 	for field, bound := range map[string]agent.Bound{"start": in.Start, "end": in.End} {
 		if !bound.Day {
 			return nil, agent.Invalid(field, "must be a date such as 2027-01-31")
 		}
 	}
-	settings, err := c.DB.Settings(c)
+	settings, err := call.DB.Settings(call)
 	if err != nil {
 		return nil, err
 	}

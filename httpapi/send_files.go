@@ -15,17 +15,17 @@ var sendFilesForm = rest.Form{
 }
 
 // sendFiles sends a person's files to a visitor of a website.
-func (s *Server) sendFiles(c *rest.Call) error {
-	in, err := rest.Bind[conversationIn](c)
+func (s *Server) sendFiles(call *rest.Call) error {
+	in, err := rest.Bind[conversationIn](call)
 	if err != nil {
 		return err
 	}
-	if err := c.DB.TakesFiles(c, in.ID); err != nil {
+	if err := call.DB.TakesFiles(call, in.ID); err != nil {
 		return err
 	}
 	fields := map[string]string{"content": ""}
 	part, err := rest.FilePartUpTo(
-		c,
+		call,
 		agent.MaxMessageAttachments*agent.MaxAttachmentBytes+maxVisitorForm,
 		"file",
 		fields,
@@ -33,29 +33,29 @@ func (s *Server) sendFiles(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	files := gateways.NewFiles(c.DB, agent.MaxMessageAttachments, agent.MaxAttachmentBytes)
+	files := gateways.NewFiles(call.DB, agent.MaxMessageAttachments, agent.MaxAttachmentBytes)
 	defer files.Discard()
 	for more := true; more; {
-		if err := files.Receive(c, part.FileName(), part, nil); err != nil {
+		if err := files.Receive(call, part.FileName(), part, nil); err != nil {
 			return err
 		}
 		if more, err = part.NextFile("file", fields); err != nil {
 			return err
 		}
 	}
-	m, err := c.DB.SendFiles(c, agent.Message{
+	m, err := call.DB.SendFiles(call, agent.Message{
 		ConversationID: in.ID,
 		Role:           agent.MessageAssistant,
 		Content:        strings.TrimSpace(fields["content"]),
-		Metadata:       withHumanAuthor(nil, c.Identity.Email),
+		Metadata:       withHumanAuthor(nil, call.Identity.Email),
 	}, files.Stored())
 	if err != nil {
 		return err
 	}
-	out, err := oneMessageOut(c, m)
+	out, err := oneMessageOut(call, m)
 	if err != nil {
 		return err
 	}
-	c.HTTP.Response().Header().Set("Location", messageLocation(c, out))
-	return rest.WriteJSON(c.HTTP, http.StatusCreated, out)
+	call.HTTP.Response().Header().Set("Location", messageLocation(call, out))
+	return rest.WriteJSON(call.HTTP, http.StatusCreated, out)
 }

@@ -126,17 +126,17 @@ const (
 )
 
 // New returns a server that does nothing until Start.
-func New(o Options) *Server {
-	s := &Server{
-		options:    o,
-		folder:     o.Folder,
-		index:      o.Index,
-		flow:       o.Flow,
-		chat:       o.Chat,
-		toolbox:    o.Toolbox,
-		policy:     o.policy(),
-		limiter:    rest.NewLimiter(o.RateLimits, o.TrustedProxies, time.Now),
-		log:        o.Log,
+func New(options Options) *Server {
+	server := &Server{
+		options:    options,
+		folder:     options.Folder,
+		index:      options.Index,
+		flow:       options.Flow,
+		chat:       options.Chat,
+		toolbox:    options.Toolbox,
+		policy:     options.policy(),
+		limiter:    rest.NewLimiter(options.RateLimits, options.TrustedProxies, time.Now),
+		log:        options.Log,
 		echo:       echo.New(),
 		routes:     map[routeKey]*rest.Route{},
 		pingEvery:  pingEvery,
@@ -145,55 +145,55 @@ func New(o Options) *Server {
 		memory:     rest.NewMemory(rest.BodyMemory, rest.BodyPatience),
 		posts:      map[routeKey]int64{},
 	}
-	if s.log == nil {
-		s.log = slog.Default()
+	if server.log == nil {
+		server.log = slog.Default()
 	}
-	s.feeds = changeFeeds{
-		server:  s,
+	server.feeds = changeFeeds{
+		server:  server,
 		feeds:   map[*store.DB]*changeFeed{},
 		streams: map[string]int{},
 	}
-	s.folder.OnPending(s.feeds.agentChanged)
-	s.metrics = newMetrics(s.folder)
-	if o.Replicas != nil {
-		s.metrics.replication(o.Replicas)
+	server.folder.OnPending(server.feeds.agentChanged)
+	server.metrics = newMetrics(server.folder)
+	if options.Replicas != nil {
+		server.metrics.replication(options.Replicas)
 	}
-	s.describe = sync.OnceValues(func() (rest.Packed, error) {
-		document, err := s.description().Describe()
+	server.describe = sync.OnceValues(func() (rest.Packed, error) {
+		document, err := server.description().Describe()
 		return rest.Pack(echo.MIMEApplicationJSON, document), err
 	})
-	s.echo.HTTPErrorHandler = s.handleError
+	server.echo.HTTPErrorHandler = server.handleError
 	var endStreams context.CancelFunc
-	s.streams, endStreams = context.WithCancel(context.Background())
-	s.requests, s.cut = context.WithCancelCause(context.Background())
-	if o.Cluster != nil {
-		s.forwarder = s.newForwarder(o.Cluster)
+	server.streams, endStreams = context.WithCancel(context.Background())
+	server.requests, server.cut = context.WithCancelCause(context.Background())
+	if options.Cluster != nil {
+		server.forwarder = server.newForwarder(options.Cluster)
 	}
-	s.echo.Use(lingerAfterResponse, s.forwardRequest, s.admitRequest)
-	s.table = s.api()
-	for _, r := range s.table {
-		path, handler := r.EchoPath(), s.serve(r)
-		s.echo.Add(r.Method, path, handler)
+	server.echo.Use(lingerAfterResponse, server.forwardRequest, server.admitRequest)
+	server.table = server.api()
+	for _, r := range server.table {
+		path, handler := r.EchoPath(), server.serve(r)
+		server.echo.Add(r.Method, path, handler)
 		if r.AnswersHead() {
-			s.echo.HEAD(path, handler)
+			server.echo.HEAD(path, handler)
 		}
-		s.routes[routeKey{r.Method, path}] = r
+		server.routes[routeKey{r.Method, path}] = r
 	}
-	s.mcpEndpoints()
-	s.socketEndpoints()
-	s.pages()
-	s.http = &http.Server{
-		Handler:           s.echo,
+	server.mcpEndpoints()
+	server.socketEndpoints()
+	server.pages()
+	server.http = &http.Server{
+		Handler:           server.echo,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       rest.ReadTimeout,
 		WriteTimeout:      rest.WriteTimeout,
-		BaseContext:       func(net.Listener) context.Context { return s.requests },
+		BaseContext:       func(net.Listener) context.Context { return server.requests },
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(server.log.Handler(), slog.LevelDebug),
 	}
-	s.http.RegisterOnShutdown(endStreams)
-	return s
+	server.http.RegisterOnShutdown(endStreams)
+	return server
 }
 
 // policy returns the access policy.
@@ -262,17 +262,17 @@ func (s *Server) admitRequest(next echo.HandlerFunc) echo.HandlerFunc {
 		if chain, ok := agent.ReadChain(c.Request().Header.Get(agent.ChainHeader)); ok {
 			c.SetRequest(c.Request().WithContext(store.WithChain(c.Request().Context(), chain)))
 		}
-		h := c.Response().Header()
-		h.Set(echo.HeaderXRequestID, requestID(c.Request()))
-		h[echo.HeaderXContentTypeOptions] = noSniff
-		h[echo.HeaderReferrerPolicy] = noReferrer
+		header := c.Response().Header()
+		header.Set(echo.HeaderXRequestID, requestID(c.Request()))
+		header[echo.HeaderXContentTypeOptions] = noSniff
+		header[echo.HeaderReferrerPolicy] = noReferrer
 		path := c.Request().URL.Path
 		if path != "/api" && !strings.HasPrefix(path, "/api/") && !strings.HasPrefix(path, mcpPath) {
 			return next(c)
 		}
-		h["X-Api-Version"] = apiVersion
-		h[echo.HeaderCacheControl] = noStore
-		s.policy.SetCORS(h, c.Request())
+		header["X-Api-Version"] = apiVersion
+		header[echo.HeaderCacheControl] = noStore
+		s.policy.SetCORS(header, c.Request())
 		if c.Request().Method == http.MethodOptions {
 			return s.preflight(c)
 		}
@@ -360,8 +360,8 @@ func (s *Server) logError(c *rest.Call, err error) {
 }
 
 // requestID returns the client's own id if it is short and plain.
-func requestID(r *http.Request) string {
-	id := r.Header.Get(echo.HeaderXRequestID)
+func requestID(request *http.Request) string {
+	id := request.Header.Get(echo.HeaderXRequestID)
 	if len(id) == 0 || len(id) > 64 {
 		return agent.NewID("request")
 	}

@@ -44,27 +44,27 @@ func (s *Server) updateSettings(c *rest.Call, in *updateSettingsIn) (settingsOut
 }
 
 // checkModels validates changed settings of the providers, without using the network.
-func (s *Server) checkModels(c *rest.Call, change agent.SettingsChange) error {
+func (s *Server) checkModels(call *rest.Call, change agent.SettingsChange) error {
 	answers := change.LLMProvider.Given || change.LLMBaseURL.Given
 	embeddings := change.EmbeddingProvider.Given || change.EmbeddingBaseURL.Given || change.EmbeddingModel.Given
 	if !answers && !embeddings {
 		return nil
 	}
-	v, err := c.DB.Settings(c)
+	settings, err := call.DB.Settings(call)
 	if err != nil {
 		return err
 	}
-	change.Apply(&v.Settings)
-	if err := v.Settings.Validate(); err != nil {
+	change.Apply(&settings.Settings)
+	if err := settings.Settings.Validate(); err != nil {
 		return err
 	}
 	if answers {
-		if err := s.options.Chat.CheckAddress(v.Settings); err != nil {
+		if err := s.options.Chat.CheckAddress(settings.Settings); err != nil {
 			return err
 		}
 	}
 	if embeddings {
-		return s.index.CheckEmbedding(v.Settings.Embedding())
+		return s.index.CheckEmbedding(settings.Settings.Embedding())
 	}
 	return nil
 }

@@ -113,18 +113,18 @@ func (s *Server) socket(c echo.Context) error {
 	if name == cdpStream {
 		admit, limit = s.cdpVisitor, browser.MaxClientMessage
 	}
-	v, err := admit(c, id, query.Get("token"))
+	access, err := admit(c, id, query.Get("token"))
 	if err != nil {
 		return err
 	}
 	if !strings.EqualFold(c.Request().Header.Get("Upgrade"), "websocket") {
 		return agent.Invalid("Upgrade", "must be websocket")
 	}
-	pageID, err := boundPage(v.session, query)
+	pageID, err := boundPage(access.session, query)
 	if err != nil {
 		return err
 	}
-	out, err := s.openStream(c.Request().Context(), v, name, pageID, query)
+	out, err := s.openStream(c.Request().Context(), access, name, pageID, query)
 	if err != nil {
 		return err
 	}
@@ -143,9 +143,9 @@ func (s *Server) socket(c echo.Context) error {
 		return nil // Accept has written the response
 	}
 	conn.SetReadLimit(limit)
-	guard := rest.NewGuard(store.WithActor(s.streams, "live view"), s.guardEvery, &v)
+	guard := rest.NewGuard(store.WithActor(s.streams, "live view"), s.guardEvery, &access)
 	defer guard.Stop()
-	s.serveSocket(guard, conn, &socketStream{v, out, guard, pageID})
+	s.serveSocket(guard, conn, &socketStream{access, out, guard, pageID})
 	return nil
 }
 
@@ -205,25 +205,25 @@ func (s *Server) visitor(c echo.Context, id, token string) (socketAccess, error)
 
 // linkVisitor returns the access that a link gives: that of whoever made it, as long as
 // they have it, or that of its takeover.
-func (s *Server) linkVisitor(ctx context.Context, id string, grant live.Grant) (v socketAccess, err error) {
+func (s *Server) linkVisitor(ctx context.Context, id string, grant live.Grant) (access socketAccess, err error) {
 	session := s.options.Browser.Find(id)
 	if session == nil || grant.SessionID != id {
-		return v, agent.NotFound("session", id)
+		return access, agent.NotFound("session", id)
 	}
-	v = socketAccess{session: session, takeover: grant.Takeover, holder: holder{
+	access = socketAccess{session: session, takeover: grant.Takeover, holder: holder{
 		policy: s.policy,
 		db:     session.DB(),
 		link:   linkHolder{grant, s.options.Live, session},
 	}}
-	if v.takeover != "" {
-		err = s.checkTakeover(ctx, session, v.takeover)
+	if access.takeover != "" {
+		err = s.checkTakeover(ctx, session, access.takeover)
 	} else {
-		v.caller, err = s.policy.Maker(grant.Maker, v.db)
+		access.caller, err = s.policy.Maker(grant.Maker, access.db)
 	}
 	if err == nil {
-		err = v.checkWatching()
+		err = access.checkWatching()
 	}
-	return v, err
+	return access, err
 }
 
 // sign completes a grant of a caller, and returns when it ends: at the latest with the
@@ -248,38 +248,38 @@ func (s *Server) checkTakeover(ctx context.Context, session *browser.Session, id
 // openStream returns the messages that a socket sends.
 func (s *Server) openStream(
 	ctx context.Context,
-	v socketAccess,
+	access socketAccess,
 	name, pageID string,
 	query url.Values,
 ) (messages, error) {
 	switch name {
 	case cdpStream:
-		return v.session.ConnectCDP(ctx)
+		return access.session.ConnectCDP(ctx)
 	case "logs":
-		return s.options.Live.Logs(v.session), nil
+		return s.options.Live.Logs(access.session), nil
 	case "pageId":
-		return s.options.Live.ActivePages(v.session), nil
+		return s.options.Live.ActivePages(access.session), nil
 	case "recording":
-		return s.options.Live.Recording(v.session, pageID)
+		return s.options.Live.Recording(access.session, pageID)
 	}
-	w := live.Watch{
+	watch := live.Watch{
 		PageID:   pageID,
 		Status:   query.Get("status") == "1",
 		TabsOnly: query.Get("tabInfo") == "true",
 	}
 	var err error
-	if w.FPS, err = numberIn(query, "fps", 1, live.MaxFPS); err != nil {
+	if watch.FPS, err = numberIn(query, "fps", 1, live.MaxFPS); err != nil {
 		return nil, err
 	}
-	if w.Quality, err = numberIn(query, "quality", 1, 100); err != nil {
+	if watch.Quality, err = numberIn(query, "quality", 1, 100); err != nil {
 		return nil, err
 	}
 	if text := query.Get("scale"); text != "" {
-		if w.Scale, err = strconv.ParseFloat(text, 64); err != nil || !(w.Scale >= 0.1 && w.Scale <= 1) {
+		if watch.Scale, err = strconv.ParseFloat(text, 64); err != nil || !(watch.Scale >= 0.1 && watch.Scale <= 1) {
 			return nil, agent.Invalid("scale", "must be 0.1 to 1")
 		}
 	}
-	return s.options.Live.Watch(v.session, w)
+	return s.options.Live.Watch(access.session, watch)
 }
 
 // numberIn returns a number from the query, or 0 if it is missing.
@@ -297,32 +297,32 @@ func numberIn(query url.Values, name string, least, most int) (int, error) {
 
 // serveSocket serves a socket until either side closes it, the session or the
 // visitor's takeover ends, or the server stops.
-func (s *Server) serveSocket(ctx context.Context, conn *websocket.Conn, v *socketStream) {
+func (s *Server) serveSocket(ctx context.Context, conn *websocket.Conn, stream *socketStream) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	// Cancelling a read closes the connection, so reading ends after the close frame.
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	var running, reader sync.WaitGroup
-	viewer, casts := v.out.(*live.Viewer)
-	if v.takeover != "" {
+	viewer, casts := stream.out.(*live.Viewer)
+	if stream.takeover != "" {
 		if casts {
-			s.beginTakeover(ctx, v)
+			s.beginTakeover(ctx, stream)
 		}
-		stop := s.options.Live.OnTakeoverEnd(v.session, v.takeover, func() {
+		stop := s.options.Live.OnTakeoverEnd(stream.session, stream.takeover, func() {
 			cancel(errTakeoverEnded)
 		})
 		defer stop()
 	}
 	running.Go(func() {
-		cancel(send(ctx, conn, v.out))
+		cancel(send(ctx, conn, stream.out))
 	})
 	running.Go(func() { cancel(s.ping(ctx, conn)) })
 	reader.Go(func() {
-		client, drives := v.out.(*browser.Client)
+		client, drives := stream.out.(*browser.Client)
 		switch {
 		case drives:
-			cancel(s.relayCDP(reading, conn, v.guard, client))
+			cancel(s.relayCDP(reading, conn, stream.guard, client))
 		case casts:
-			cancel(s.handleInput(ctx, reading, conn, v, viewer))
+			cancel(s.handleInput(ctx, reading, conn, stream, viewer))
 		default:
 			cancel(discardMessages(reading, conn))
 		}
@@ -411,10 +411,10 @@ func readMessage(reading context.Context, conn *websocket.Conn, body *rest.Body)
 func (s *Server) handleInput(
 	ctx, reading context.Context,
 	conn *websocket.Conn,
-	v *socketStream,
+	stream *socketStream,
 	viewer *live.Viewer,
 ) error {
-	controller := s.options.Live.Controller(v.session, v.pageID)
+	controller := s.options.Live.Controller(stream.session, stream.pageID)
 	defer controller.Close()
 	body := s.memory.Body(maxMessage)
 	defer body.Release()
@@ -423,10 +423,10 @@ func (s *Server) handleInput(
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		if err := v.guard.Check(); err != nil {
+		if err := stream.guard.Check(); err != nil {
 			return err
 		}
-		may, _ := v.mayControl() // the guard has just checked that it may watch
+		may, _ := stream.mayControl() // the guard has just checked that it may watch
 		in, err := live.ParseInput(raw)
 		if err != nil || !may {
 			continue

@@ -36,7 +36,7 @@ type sourcesOut struct {
 	Meta    rest.Meta      `json:"meta"`
 }
 
-func (s *Server) listSources(c *rest.Call, in *listSourcesIn) (sourcesOut, error) {
+func (s *Server) listSources(call *rest.Call, in *listSourcesIn) (sourcesOut, error) {
 	page, err := in.Page("name", "type", "status", "chunks", "created_at", "updated_at")
 	if err != nil {
 		return sourcesOut{}, err
@@ -51,15 +51,15 @@ func (s *Server) listSources(c *rest.Call, in *listSourcesIn) (sourcesOut, error
 			return sourcesOut{}, agent.Invalid("status", "must be processing, crawling, updating, ready or error")
 		}
 	}
-	found, total, err := c.DB.Sources(
-		c,
+	found, total, err := call.DB.Sources(
+		call,
 		store.SourceFilter{Types: in.Type, Statuses: in.Status},
 		page,
 	)
 	if err != nil {
 		return sourcesOut{}, err
 	}
-	model, err := s.index.Model(c, c.DB)
+	model, err := s.index.Model(call, call.DB)
 	for i := range found {
 		found[i].Stale = isStale(&found[i], model)
 	}
@@ -102,8 +102,8 @@ type createSourceIn struct {
 	Wait int `query:"wait" doc:"Seconds to wait until the source is ready or failed, at most 300. Default: do not wait." minimum:"0" maximum:"300" example:"30"`
 }
 
-func (s *Server) createSource(c *rest.Call) error {
-	in, err := rest.Bind[createSourceIn](c)
+func (s *Server) createSource(call *rest.Call) error {
+	in, err := rest.Bind[createSourceIn](call)
 	if err == nil {
 		err = checkWait(in.Wait)
 	}
@@ -112,9 +112,9 @@ func (s *Server) createSource(c *rest.Call) error {
 	}
 	wait := time.Duration(in.Wait) * time.Second
 	if media, _, _ := mime.ParseMediaType(
-		c.HTTP.Request().Header.Get(echo.HeaderContentType),
+		call.HTTP.Request().Header.Get(echo.HeaderContentType),
 	); media == echo.MIMEApplicationJSON {
-		return s.createSourceByJSON(c, wait)
+		return s.createSourceByJSON(call, wait)
 	}
 	fields := map[string]string{
 		"type":       "",
@@ -124,11 +124,11 @@ func (s *Server) createSource(c *rest.Call) error {
 		"method":     "",
 		"config":     "",
 	}
-	part, err := rest.FilePart(c, "file", fields)
+	part, err := rest.FilePart(call, "file", fields)
 	if err != nil {
 		return err
 	}
-	upload, err := s.receive(c, part)
+	upload, err := s.receive(call, part)
 	if err != nil {
 		return err
 	}
@@ -147,11 +147,11 @@ func (s *Server) createSource(c *rest.Call) error {
 	if name == "" {
 		name = upload.Name
 	}
-	source, err := c.DB.CreateFileSource(c, name, chunking, upload)
+	source, err := call.DB.CreateFileSource(call, name, chunking, upload)
 	if err != nil {
 		return err
 	}
-	return s.answerSource(c, source, wait)
+	return s.answerSource(call, source, wait)
 }
 
 // answerSource responds with a new source once it is ready or failed, the time
@@ -174,17 +174,17 @@ func (s *Server) answerSource(c *rest.Call, source agent.Source, wait time.Durat
 
 // awaitSource returns a new source once it is ready or failed, the time to wait
 // has passed, or the server stops.
-func (s *Server) awaitSource(c *rest.Call, source agent.Source, wait time.Duration) (agent.Source, error) {
+func (s *Server) awaitSource(call *rest.Call, source agent.Source, wait time.Duration) (agent.Source, error) {
 	if wait <= 0 {
 		return source, nil
 	}
-	ctx, cancel := context.WithTimeout(c, wait)
+	ctx, cancel := context.WithTimeout(call, wait)
 	defer cancel()
 	defer context.AfterFunc(s.streams, cancel)()
-	now, err := c.DB.AwaitSource(ctx, source.ID)
+	now, err := call.DB.AwaitSource(ctx, source.ID)
 	switch {
-	case c.Err() != nil:
-		return source, c.Err()
+	case call.Err() != nil:
+		return source, call.Err()
 	case ctx.Err() == nil:
 		return now, err
 	case now.ID == "": // the wait ended while it was read
@@ -197,7 +197,7 @@ func (s *Server) awaitSource(c *rest.Call, source agent.Source, wait time.Durati
 const sniffBytes = 64 << 10
 
 // receive stores an uploaded file of a known format, within the limit.
-func (s *Server) receive(c *rest.Call, part *rest.FilePartReader) (*store.Upload, error) {
+func (s *Server) receive(call *rest.Call, part *rest.FilePartReader) (*store.Upload, error) {
 	name := cleanFileName(part.FileName())
 	body := bufio.NewReaderSize(part, sniffBytes)
 	head, err := body.Peek(sniffBytes)
@@ -215,7 +215,7 @@ func (s *Server) receive(c *rest.Call, part *rest.FilePartReader) (*store.Upload
 	if err != nil {
 		return nil, err
 	}
-	upload, err := c.DB.ReceiveFile(c, name, format.MediaType(), body, s.options.MaxUpload)
+	upload, err := call.DB.ReceiveFile(call, name, format.MediaType(), body, s.options.MaxUpload)
 	if errors.Is(err, store.ErrTooLarge) {
 		return nil, agent.Errorf(agent.CodeFileTooLarge, "a file may have at most %d MB", s.options.MaxUpload>>20).
 			With("limit_bytes", s.options.MaxUpload).With("field", "file")

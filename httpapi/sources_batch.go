@@ -49,14 +49,14 @@ type batchFile struct {
 
 // createSources creates a source from each file of a batch. An invalid file
 // does not affect the others; an invalid request creates none.
-func (s *Server) createSources(c *rest.Call) error {
+func (s *Server) createSources(call *rest.Call) error {
 	fields := map[string]string{
 		"chunk_size": "",
 		"overlap":    "",
 		"method":     "",
 		"config":     "",
 	}
-	files, err := s.receiveBatch(c, fields)
+	files, err := s.receiveBatch(call, fields)
 	defer func() {
 		for _, f := range files {
 			if f.upload != nil {
@@ -75,7 +75,7 @@ func (s *Server) createSources(c *rest.Call) error {
 	for i, f := range files {
 		source, err := agent.Source{}, f.failed
 		if err == nil {
-			source, err = c.DB.CreateFileSource(c, f.upload.Name, chunking, f.upload)
+			source, err = call.DB.CreateFileSource(call, f.upload.Name, chunking, f.upload)
 		}
 		out.Results[i] = batchItem{Name: f.name, Source: &source}
 		var refused *agent.Error
@@ -87,23 +87,23 @@ func (s *Server) createSources(c *rest.Call) error {
 			return err
 		}
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
+	return rest.WriteJSON(call.HTTP, http.StatusOK, out)
 }
 
 // receiveBatch stores the files of a batch and reads the form's text fields.
 // With an error it also returns the files before it.
-func (s *Server) receiveBatch(c *rest.Call, fields map[string]string) (files []batchFile, err error) {
-	part, err := rest.FilePart(c, batchForm.File, fields)
+func (s *Server) receiveBatch(call *rest.Call, fields map[string]string) (files []batchFile, err error) {
+	part, err := rest.FilePart(call, batchForm.File, fields)
 	for more := true; more && err == nil; more, err = part.NextFile(batchForm.File, fields) {
 		if len(files) == maxBatch {
 			return files, agent.Invalid(batchForm.File, fmt.Sprintf("may be at most %d", maxBatch))
 		}
-		f := batchFile{name: cleanFileName(part.FileName())}
-		f.upload, f.failed = s.receive(c, part)
-		files = append(files, f)
+		file := batchFile{name: cleanFileName(part.FileName())}
+		file.upload, file.failed = s.receive(call, part)
+		files = append(files, file)
 		var refused *agent.Error
-		if f.failed != nil && !errors.As(f.failed, &refused) {
-			return files, f.failed
+		if file.failed != nil && !errors.As(file.failed, &refused) {
+			return files, file.failed
 		}
 		most := maxBatchSizes * s.options.MaxUpload
 		// the rest of a rejected file

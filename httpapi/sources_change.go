@@ -20,7 +20,7 @@ type changeSourcesOut struct {
 	Changed []string `json:"changed" doc:"Ids of the sources that were deleted, or are read again." example:"[\"source-06f1q2s3t4v5a6b7c8d9\"]"`
 }
 
-func (s *Server) changeSources(c *rest.Call, in *changeSourcesIn) (out changeSourcesOut, err error) {
+func (s *Server) changeSources(call *rest.Call, in *changeSourcesIn) (out changeSourcesOut, err error) {
 	b := in.Body
 	if n := len(b.IDs); n == 0 || n > maxSourceChange {
 		return out, agent.Invalid("ids", "must have 1 to 200 entries")
@@ -29,9 +29,9 @@ func (s *Server) changeSources(c *rest.Call, in *changeSourcesIn) (out changeSou
 	case b.Delete && b.Reindex:
 		err = agent.Invalid("delete", "cannot be combined with reindex")
 	case b.Delete:
-		out.Changed, err = c.DB.DeleteSources(c, b.IDs)
+		out.Changed, err = call.DB.DeleteSources(call, b.IDs)
 	case b.Reindex:
-		out.Changed, err = c.DB.ReindexSources(c, b.IDs)
+		out.Changed, err = call.DB.ReindexSources(call, b.IDs)
 	default:
 		err = agent.Invalid("reindex", "or delete is required")
 	}

@@ -66,28 +66,28 @@ func (in *sourceConfig) database(c *agent.DatabaseConfig) {
 }
 
 // api copies the given fields to a config.
-func (in *sourceConfig) api(c *agent.APIConfig) {
-	given(in.URL, &c.URL)
-	given(in.Method, &c.Method)
-	given(in.Headers, &c.Headers)
-	given(in.Auth, &c.Auth)
-	given(in.Credential, &c.Credential)
-	given(in.ItemsPath, &c.ItemsPath)
-	given(in.IDPath, &c.IDPath)
-	given(in.ContentTemplate, &c.ContentTemplate)
-	given(in.Pagination, &c.Pagination)
+func (in *sourceConfig) api(config *agent.APIConfig) {
+	given(in.URL, &config.URL)
+	given(in.Method, &config.Method)
+	given(in.Headers, &config.Headers)
+	given(in.Auth, &config.Auth)
+	given(in.Credential, &config.Credential)
+	given(in.ItemsPath, &config.ItemsPath)
+	given(in.IDPath, &config.IDPath)
+	given(in.ContentTemplate, &config.ContentTemplate)
+	given(in.Pagination, &config.Pagination)
 	if len(in.Body) > 0 {
-		if c.Body = in.Body; string(in.Body) == "null" {
-			c.Body = nil
+		if config.Body = in.Body; string(in.Body) == "null" {
+			config.Body = nil
 		}
 	}
-	c.Fill()
+	config.Fill()
 }
 
 // createSourceByJSON serves a POST of sources with a JSON body.
-func (s *Server) createSourceByJSON(c *rest.Call, wait time.Duration) error {
+func (s *Server) createSourceByJSON(call *rest.Call, wait time.Duration) error {
 	var body sourceBody
-	if err := rest.BindBody(c, &body); err != nil {
+	if err := rest.BindBody(call, &body); err != nil {
 		return err
 	}
 	create := map[string]func(*rest.Call, *sourceBody) (agent.Source, error){
@@ -98,14 +98,14 @@ func (s *Server) createSourceByJSON(c *rest.Call, wait time.Duration) error {
 	if create == nil {
 		return agent.Invalid("type", "must be url, database or api in JSON, or file sent as multipart/form-data")
 	}
-	source, err := create(c, &body)
+	source, err := create(call, &body)
 	if err != nil {
 		return err
 	}
-	return s.answerSource(c, source, wait)
+	return s.answerSource(call, source, wait)
 }
 
-func (s *Server) createURLSource(c *rest.Call, body *sourceBody) (agent.Source, error) {
+func (s *Server) createURLSource(call *rest.Call, body *sourceBody) (agent.Source, error) {
 	in := &body.Config
 	config := agent.URLConfig{
 		URL:      body.URL,
@@ -113,7 +113,7 @@ func (s *Server) createURLSource(c *rest.Call, body *sourceBody) (agent.Source, 
 		MaxPages: valueOr(in.MaxPages, agent.MaxCrawlPages),
 		Chunking: in.chunking(in.Method),
 	}
-	source, err := s.startCrawl(c, agent.SourceURL, body.Name, config.Plan(), struct {
+	source, err := s.startCrawl(call, agent.SourceURL, body.Name, config.Plan(), struct {
 		agent.URLConfig
 		agent.CrawlOutcome
 	}{URLConfig: config})
@@ -137,11 +137,11 @@ func (s *Server) createDatabaseSource(c *rest.Call, body *sourceBody) (agent.Sou
 
 // checkDatabase executes a query up to its first row. Errors of the SQL
 // sandbox name config.query.
-func checkDatabase(c *rest.Call, config agent.DatabaseConfig) error {
+func checkDatabase(call *rest.Call, config agent.DatabaseConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	result, err := c.DB.Rows(c, config.Query, 0)
+	result, err := call.DB.Rows(call, config.Query, 0)
 	switch code := agent.ErrorCode(err); code {
 	case agent.CodeInvalidQuery, agent.CodeForbiddenOperation, agent.CodeExecution:
 		e := rest.AsError(err)
@@ -160,7 +160,7 @@ func checkDatabase(c *rest.Call, config agent.DatabaseConfig) error {
 	return err
 }
 
-func (s *Server) createAPISource(c *rest.Call, body *sourceBody) (agent.Source, error) {
+func (s *Server) createAPISource(call *rest.Call, body *sourceBody) (agent.Source, error) {
 	cut := body.Config.chunking(body.Config.ChunkMethod)
 	config := agent.APIConfig{
 		ChunkSize:   cut.Size,
@@ -178,7 +178,7 @@ func (s *Server) createAPISource(c *rest.Call, body *sourceBody) (agent.Source, 
 	if len(keep) > 0 {
 		return agent.Source{}, agent.Invalid("config."+keep[0], "must be the secret, not its mask")
 	}
-	return c.DB.CreateFeedSource(c, agent.SourceAPI, body.Name, config, secrets)
+	return call.DB.CreateFeedSource(call, agent.SourceAPI, body.Name, config, secrets)
 }
 
 type updateSourceIn struct {
@@ -191,8 +191,8 @@ type updateSourceIn struct {
 
 // updateSource changes the name of a source, and the config of one with
 // records.
-func (s *Server) updateSource(c *rest.Call, in *updateSourceIn) (agent.Source, error) {
-	source, err := c.DB.Source(c, in.ID)
+func (s *Server) updateSource(call *rest.Call, in *updateSourceIn) (agent.Source, error) {
+	source, err := call.DB.Source(call, in.ID)
 	if err != nil {
 		return source, err
 	}
@@ -200,7 +200,7 @@ func (s *Server) updateSource(c *rest.Call, in *updateSourceIn) (agent.Source, e
 	if !reflect.ValueOf(in.Body.Config).IsZero() {
 		switch source.Type {
 		case agent.SourceDatabase:
-			err = changeDatabase(c, &in.Body.Config, source, &change)
+			err = changeDatabase(call, &in.Body.Config, source, &change)
 		case agent.SourceAPI:
 			err = s.changeAPI(&in.Body.Config, source, &change)
 		default:
@@ -210,8 +210,8 @@ func (s *Server) updateSource(c *rest.Call, in *updateSourceIn) (agent.Source, e
 			return source, err
 		}
 	}
-	source, err = c.DB.UpdateSource(c, in.ID, change)
-	return s.withStale(c, source, err)
+	source, err = call.DB.UpdateSource(call, in.ID, change)
+	return s.withStale(call, source, err)
 }
 
 func changeDatabase(c *rest.Call, in *sourceConfig, source agent.Source, change *store.SourceChange) error {

@@ -75,21 +75,21 @@ const (
 	maxResults     = 50
 )
 
-func (s *Server) searchSources(c *rest.Call, in *searchIn) (searchOut, error) {
+func (s *Server) searchSources(call *rest.Call, in *searchIn) (searchOut, error) {
 	limit, err := rest.CheckLimit(in.Limit, defaultResults, maxResults)
 	if err != nil {
 		return searchOut{}, err
 	}
 	how := chat.Assist{Expand: in.Expand, Rerank: in.Rerank == rerankByLLM}
-	if how != (chat.Assist{}) && !c.Role.Covers(agent.RoleAdmin) {
+	if how != (chat.Assist{}) && !call.Role.Covers(agent.RoleAdmin) {
 		return searchOut{}, agent.Errorf(
 			agent.CodeForbidden,
 			"expand and rerank=llm use the agent's language model, which requires the role admin",
 		)
 	}
 	answer, err := s.chat.Search(
-		c,
-		c.DB,
+		call,
+		call.DB,
 		vector.Query{
 			Text:     in.Query,
 			Limit:    limit,

@@ -39,22 +39,22 @@ type sqlIn struct {
 
 // sqlExecute executes one statement. A viewer may only read. A client that accepts
 // text/csv gets the rows as CSV.
-func (s *Server) sqlExecute(c *rest.Call) error {
-	in, err := rest.Bind[sqlIn](c)
+func (s *Server) sqlExecute(call *rest.Call) error {
+	in, err := rest.Bind[sqlIn](call)
 	if err != nil {
 		return err
 	}
-	if strings.Contains(c.HTTP.Request().Header.Get(echo.HeaderAccept), mediaCSV) {
+	if strings.Contains(call.HTTP.Request().Header.Get(echo.HeaderAccept), mediaCSV) {
 		if err := in.check(); err != nil {
 			return err
 		}
-		return sendCSV(c, &in)
+		return sendCSV(call, &in)
 	}
-	out, err := s.runSQL(c, &in)
+	out, err := s.runSQL(call, &in)
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, out)
+	return rest.WriteJSON(call.HTTP, http.StatusOK, out)
 }
 
 func (in *sqlIn) check() error {
@@ -91,18 +91,18 @@ const mediaCSV = "text/csv"
 // sendCSV streams the rows of a statement as CSV (RFC 4180) with a header row. If not all
 // rows can be sent, it closes the connection, so that the client does not take a part for
 // the whole.
-func sendCSV(c *rest.Call, in *sqlIn) error {
-	h := c.HTTP.Response().Header()
-	out := csv.NewWriter(c.HTTP.Response())
+func sendCSV(call *rest.Call, in *sqlIn) error {
+	header := call.HTTP.Response().Header()
+	out := csv.NewWriter(call.HTTP.Response())
 	begun := false
 	begin := func(columns []string) error {
 		begun = true
-		h.Set(echo.HeaderContentType, mediaCSV+"; charset=utf-8")
-		h.Set(
+		header.Set(echo.HeaderContentType, mediaCSV+"; charset=utf-8")
+		header.Set(
 			echo.HeaderContentDisposition,
-			mime.FormatMediaType("attachment", map[string]string{"filename": c.DB.Agent().Name + "-rows.csv"}),
+			mime.FormatMediaType("attachment", map[string]string{"filename": call.DB.Agent().Name + "-rows.csv"}),
 		)
-		c.HTTP.Response().WriteHeader(http.StatusOK)
+		call.HTTP.Response().WriteHeader(http.StatusOK)
 		names := make([]string, len(columns)) // which a statement chooses
 		for i, name := range columns {
 			names[i] = guardFormula(name)
@@ -110,8 +110,8 @@ func sendCSV(c *rest.Call, in *sqlIn) error {
 		return out.Write(names)
 	}
 	var cells []string
-	r, err := c.DB.EachRow(
-		c,
+	result, err := call.DB.EachRow(
+		call,
 		in.Body.Query,
 		in.Body.Params,
 		func(columns []string, row []any) error {
@@ -128,14 +128,14 @@ func sendCSV(c *rest.Call, in *sqlIn) error {
 		},
 	)
 	if err == nil && !begun {
-		err = begin(r.Columns)
+		err = begin(result.Columns)
 	}
-	if err == nil && r.Truncated {
-		err = fmt.Errorf("the rows are too many for one answer; %d were sent", r.RowCount)
+	if err == nil && result.Truncated {
+		err = fmt.Errorf("the rows are too many for one answer; %d were sent", result.RowCount)
 	}
 	out.Flush()
 	if err != nil && begun {
-		_ = http.NewResponseController(c.HTTP.Response()).SetWriteDeadline(time.Unix(1, 0)) // closes the connection
+		_ = http.NewResponseController(call.HTTP.Response()).SetWriteDeadline(time.Unix(1, 0)) // closes the connection
 	}
 	return err
 }

@@ -46,32 +46,32 @@ type changeFeeds struct {
 }
 
 // join adds a viewer to an agent's feed.
-func (fs *changeFeeds) join(c *rest.Call, v *viewer) (*changeFeed, error) {
+func (fs *changeFeeds) join(call *rest.Call, viewer *viewer) (*changeFeed, error) {
 	fs.mu.Lock()
-	f := fs.feeds[c.DB]
-	if f == nil {
-		f = newChangeFeed(fs.server, c.DB)
-		fs.feeds[c.DB] = f
+	feed := fs.feeds[call.DB]
+	if feed == nil {
+		feed = newChangeFeed(fs.server, call.DB)
+		fs.feeds[call.DB] = feed
 	}
-	f.mu.Lock()
-	full := len(f.viewers) >= maxAgentStreams || !c.Identity.Known() && len(f.viewers) >= maxStrangers
+	feed.mu.Lock()
+	full := len(feed.viewers) >= maxAgentStreams || !call.Identity.Known() && len(feed.viewers) >= maxStrangers
 	if !full {
-		f.viewers[v] = true
-		if f.idle != nil {
-			f.idle.Stop()
-			f.idle = nil
+		feed.viewers[viewer] = true
+		if feed.idle != nil {
+			feed.idle.Stop()
+			feed.idle = nil
 		}
 	}
-	f.mu.Unlock()
+	feed.mu.Unlock()
 	fs.mu.Unlock()
 	if full {
-		return nil, tooManyStreams(c)
+		return nil, tooManyStreams(call)
 	}
-	if err := f.open(context.WithoutCancel(c)); err != nil {
-		fs.drop(c.DB)
+	if err := feed.open(context.WithoutCancel(call)); err != nil {
+		fs.drop(call.DB)
 		return nil, err
 	}
-	return f, nil
+	return feed, nil
 }
 
 // leave ends a viewer's stream and removes its presence.
@@ -114,11 +114,11 @@ func (fs *changeFeeds) drop(db *store.DB) {
 
 // agentChanged handles changes of an agent's status or settings, which are already in the
 // catalog, and its deletion.
-func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
+func (fs *changeFeeds) agentChanged(db *store.DB, pending store.Pending) {
 	if db.Gone() {
 		fs.drop(db)
 	}
-	if !p.Changed {
+	if !pending.Changed {
 		return
 	}
 	fs.mu.Lock()
@@ -133,20 +133,20 @@ func (fs *changeFeeds) agentChanged(db *store.DB, p store.Pending) {
 }
 
 // countStream counts a client's stream of a route. Who has an identity may watch many executions at a time.
-func (fs *changeFeeds) countStream(c *rest.Call, path string) (release func(), err error) {
+func (fs *changeFeeds) countStream(call *rest.Call, path string) (release func(), err error) {
 	most := maxClientStreams
-	if c.Identity.Known() && path != streamRoute {
+	if call.Identity.Known() && path != streamRoute {
 		most = maxNetwork
 	}
-	name := fs.server.limiter.Network(c.HTTP.Request()).String()
-	if c.Identity.Known() && !c.Identity.Open {
-		name = c.Identity.Label()
+	name := fs.server.limiter.Network(call.HTTP.Request()).String()
+	if call.Identity.Known() && !call.Identity.Open {
+		name = call.Identity.Label()
 	}
 	name += " " + path
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	if fs.streams[name] >= most {
-		return nil, tooManyStreams(c)
+		return nil, tooManyStreams(call)
 	}
 	fs.streams[name]++
 	return func() {
@@ -173,62 +173,62 @@ type hello struct {
 
 // stream sends the agent's changes until the client disconnects, the server
 // stops, or the client may no longer read them.
-func (s *Server) stream(c *rest.Call) error {
-	inbox, err := c.DB.Inbox(c)
+func (s *Server) stream(call *rest.Call) error {
+	inbox, err := call.DB.Inbox(call)
 	if err != nil {
 		return err
 	}
 	v := &viewer{
 		id:           agent.NewID("stream"),
-		person:       c.Identity.Label(),
+		person:       call.Identity.Label(),
 		queue:        make(chan string, maxBatches),
-		seesPresence: s.policy.RequireOwnRole(c.Identity, c.DB, agent.RoleViewer) == nil,
+		seesPresence: s.policy.RequireOwnRole(call.Identity, call.DB, agent.RoleViewer) == nil,
 	}
-	f, err := s.feeds.join(c, v)
+	feed, err := s.feeds.join(call, v)
 	if err != nil {
 		return err
 	}
-	defer s.feeds.leave(f, v)
-	first, err := f.opening(
-		c,
+	defer s.feeds.leave(feed, v)
+	first, err := feed.opening(
+		call,
 		v,
-		hello{Stream: v.id, Role: c.Role, Inbox: inbox},
-		c.HTTP.Request().Header.Get("Last-Event-ID"),
+		hello{Stream: v.id, Role: call.Role, Inbox: inbox},
+		call.HTTP.Request().Header.Get("Last-Event-ID"),
 	)
 	if err != nil {
 		return err
 	}
-	out := rest.NewEventWriter(c)
+	out := rest.NewEventWriter(call)
 	if err := out.Write(first); err != nil {
 		return nil //nolint:nilerr // the client disconnected
 	}
-	return s.serveStream(c, f, v, out)
+	return s.serveStream(call, feed, v, out)
 }
 
 // opening returns the start of a stream: hello, missed changes, and who is
 // present.
-func (f *changeFeed) opening(ctx context.Context, v *viewer, h hello, lastID string) (string, error) {
-	f.mu.Lock()
-	h.Last = f.idLocked()
-	id := f.epoch + "-" + formatNumber(f.last)
-	missed, ok := f.sinceLocked(lastID)
-	if f.inbox != h.Inbox {
-		f.inbox = store.Inbox{Waiting: -1} // so that the next counts are sent to the new viewer
+func (feed *changeFeed) opening(ctx context.Context, viewer *viewer, hello hello, lastID string) (string, error) {
+	feed.mu.Lock()
+	hello.Last = feed.idLocked()
+	id := feed.epoch + "-" + formatNumber(feed.last)
+	missed, ok := feed.sinceLocked(lastID)
+	if feed.inbox != hello.Inbox {
+		feed.inbox = store.Inbox{Waiting: -1} // so that the next counts are sent to the new viewer
 	}
 	var present []presenceOut
-	for other := range f.viewers {
-		if v.seesPresence && other.presence.At != "" {
+	for other := range feed.viewers {
+		if viewer.seesPresence && other.presence.At != "" {
 			present = append(present, other.presence)
 		}
 	}
-	f.mu.Unlock()
-	text := frame("hello", "", h)
+	feed.mu.Unlock()
+	text := frame("hello", "", hello)
 	switch {
 	case lastID == "":
 	case !ok:
-		text += frame("reset", h.Last, struct{}{})
+		text += frame("reset", hello.Last, struct{}{})
 	default:
-		changes, err := f.render(ctx, missed, id, map[record]string{})
+		changes, err := feed.render(ctx, missed, id, map[record]string{})
 		if err != nil {
 			return "", err
 		}
@@ -241,7 +241,7 @@ func (f *changeFeed) opening(ctx context.Context, v *viewer, h hello, lastID str
 }
 
 // serveStream writes a viewer's events.
-func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.EventWriter) error {
+func (s *Server) serveStream(call *rest.Call, feed *changeFeed, viewer *viewer, out *rest.EventWriter) error {
 	beat := time.NewTicker(streamHeartbeat)
 	defer beat.Stop()
 	lifetime := time.NewTimer(streamLife)
@@ -249,23 +249,23 @@ func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.E
 	for {
 		var text string
 		select {
-		case <-c.Done():
+		case <-call.Done():
 			return nil
 		case <-s.streams.Done():
 			return nil
-		case <-f.ended:
+		case <-feed.ended:
 			return nil
 		case <-lifetime.C:
 			return nil
 		case <-beat.C:
 			text = ": still here\n\n"
-		case text = <-v.queue:
+		case text = <-viewer.queue:
 		}
-		if s.policy.Role(c.Identity, c.DB) != c.Role {
+		if s.policy.Role(call.Identity, call.DB) != call.Role {
 			return nil // the client reconnects, and gets its new role
 		}
-		if v.lost.Swap(false) {
-			text = f.resetViewer(v)
+		if viewer.lost.Swap(false) {
+			text = feed.resetViewer(viewer)
 		}
 		if out.Write(text) != nil {
 			return nil
@@ -274,13 +274,13 @@ func (s *Server) serveStream(c *rest.Call, f *changeFeed, v *viewer, out *rest.E
 }
 
 // resetViewer empties the queue of a viewer that lost events, and returns a reset.
-func (f *changeFeed) resetViewer(v *viewer) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (feed *changeFeed) resetViewer(v *viewer) string {
+	feed.mu.Lock()
+	defer feed.mu.Unlock()
 	for len(v.queue) > 0 {
 		<-v.queue
 	}
-	return frame("reset", f.idLocked(), struct{}{})
+	return frame("reset", feed.idLocked(), struct{}{})
 }
 
 // presenceOut is the data of the event presence.
@@ -315,19 +315,19 @@ func (s *Server) setPresence(c *rest.Call, in *presenceIn) (none, error) {
 
 // setPresence records what the viewer of a stream has open; the stream must be the
 // caller's own.
-func (f *changeFeed) setPresence(stream, who, at string, editing bool) bool {
+func (feed *changeFeed) setPresence(stream, who, at string, editing bool) bool {
 	var now presenceOut
-	f.mu.Lock()
-	for v := range f.viewers {
+	feed.mu.Lock()
+	for v := range feed.viewers {
 		if v.id == stream && v.person == who {
 			now = presenceOut{Who: who, At: at, Editing: editing, Stream: stream}
 			v.presence = now
 		}
 	}
-	f.mu.Unlock()
+	feed.mu.Unlock()
 	if now.Stream == "" {
 		return false
 	}
-	f.send(frame("presence", "", now), true)
+	feed.send(frame("presence", "", now), true)
 	return true
 }

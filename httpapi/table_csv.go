@@ -27,53 +27,56 @@ type rowsExport struct {
 }
 
 // exportRows streams all rows of a table.
-func (s *Server) exportRows(c *rest.Call) error {
-	in, err := rest.Bind[exportRowsIn](c)
+func (s *Server) exportRows(call *rest.Call) error {
+	in, err := rest.Bind[exportRowsIn](call)
 	if err != nil {
 		return err
 	}
-	t, err := c.DB.Table(c, in.Table)
+	t, err := call.DB.Table(call, in.Table)
 	if err != nil {
 		return err
 	}
-	asJSON, err := startExport(c, in.Format, t.Name)
+	asJSON, err := startExport(call, in.Format, t.Name)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return streamList(c.HTTP.Response(), "rows", func(write func(json.RawMessage) error) error {
-			return c.DB.EachTableRow(c, &t, write)
+		return streamList(call.HTTP.Response(), "rows", func(write func(json.RawMessage) error) error {
+			return call.DB.EachTableRow(call, &t, write)
 		})
 	}
-	return sendRowsCSV(c, &t)
+	return sendRowsCSV(call, &t)
 }
 
-func sendRowsCSV(c *rest.Call, t *agent.Table) error {
-	w := csv.NewWriter(c.HTTP.Response())
+func sendRowsCSV(call *rest.Call, table *agent.Table) error {
+	writer := csv.NewWriter(call.HTTP.Response())
 	columns := []string{"id"}
-	for _, column := range t.Columns {
+	for _, column := range table.Columns {
 		columns = append(columns, column.Name)
 	}
 	columns = append(columns, "created_at", "updated_at")
-	if err := w.Write(columns); err != nil {
+	if err := writer.Write(columns); err != nil {
 		return err
 	}
 	cells := make([]string, len(columns))
-	err := c.DB.EachTableRow(c, t, func(raw json.RawMessage) error {
+	err := call.DB.EachTableRow(call, table, func(raw json.RawMessage) error {
 		var row map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return err
 		}
 		for i, name := range columns {
-			cells[i] = rowCell(row[name], i > 0 && i <= len(t.Columns) && t.Columns[i-1].Type == agent.ColumnJSON)
+			cells[i] = rowCell(
+				row[name],
+				i > 0 && i <= len(table.Columns) && table.Columns[i-1].Type == agent.ColumnJSON,
+			)
 		}
-		return w.Write(cells)
+		return writer.Write(cells)
 	})
-	w.Flush()
+	writer.Flush()
 	if err != nil {
 		return err
 	}
-	return w.Error()
+	return writer.Error()
 }
 
 // emptyText is the cell of an empty text, since an empty cell is null.
@@ -105,17 +108,17 @@ type importRowsIn struct {
 }
 
 // importRows reads a CSV file into a table.
-func (s *Server) importRows(c *rest.Call) error {
-	in, err := rest.Bind[importRowsIn](c)
+func (s *Server) importRows(call *rest.Call) error {
+	in, err := rest.Bind[importRowsIn](call)
 	if err != nil {
 		return err
 	}
-	t, err := c.DB.Table(c, in.Table)
+	table, err := call.DB.Table(call, in.Table)
 	if err != nil {
 		return err
 	}
 	fields := map[string]string{"key": in.Key, "dry_run": strconv.FormatBool(in.DryRun)}
-	file, err := rest.FilePart(c, "file", fields)
+	file, err := rest.FilePart(call, "file", fields)
 	if err != nil {
 		return err
 	}
@@ -123,7 +126,7 @@ func (s *Server) importRows(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	rows, err := readRowsCSV(&t, text)
+	rows, err := readRowsCSV(&table, text)
 	if err != nil {
 		return err
 	}
@@ -143,13 +146,13 @@ func (s *Server) importRows(c *rest.Call) error {
 		rows,
 		size,
 		func(cells [][]agent.Cell) ([]store.Imported, error) {
-			return c.DB.ImportRows(c, t.Name, cmp.Or(fields["key"], "id"), cells, mode)
+			return call.DB.ImportRows(call, table.Name, cmp.Or(fields["key"], "id"), cells, mode)
 		},
 	)
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, result)
+	return rest.WriteJSON(call.HTTP, http.StatusOK, result)
 }
 
 // columnOf returns the column named by a cell of a header row. Case is ignored, and
@@ -171,9 +174,9 @@ func columnOf(t *agent.Table, cell string) (agent.TableColumn, bool) {
 
 // readRowsCSV reads a file as readContactsCSV does. A column that the table
 // does not have is an error; created_at and updated_at are ignored.
-func readRowsCSV(t *agent.Table, text string) ([]csvRow[[]agent.Cell], error) {
+func readRowsCSV(table *agent.Table, text string) ([]csvRow[[]agent.Cell], error) {
 	records, err := openRecords(text, func(cell string) bool {
-		_, known := columnOf(t, cell)
+		_, known := columnOf(table, cell)
 		return known
 	})
 	if err != nil {
@@ -182,12 +185,12 @@ func readRowsCSV(t *agent.Table, text string) ([]csvRow[[]agent.Cell], error) {
 	columns := make([]agent.TableColumn, len(records.fields))
 	seen := map[string]bool{}
 	for i, cell := range records.fields {
-		c, known := columnOf(t, cell)
+		c, known := columnOf(table, cell)
 		switch {
 		case !known:
 			return nil, agent.Invalid(
 				"file",
-				fmt.Sprintf("has the column %q, which the table %s does not have", agent.Clip(cell, 60), t.Name),
+				fmt.Sprintf("has the column %q, which the table %s does not have", agent.Clip(cell, 60), table.Name),
 			)
 		case seen[c.Name]:
 			return nil, agent.Invalid("file", fmt.Sprintf("has the column %s twice", c.Name))
@@ -228,29 +231,29 @@ func readTableRow(records *csvRecords, columns []agent.TableColumn) (row csvRow[
 		row.issue("row", fmt.Sprintf("has %d cells where the header row has %d", records.count, len(columns)))
 		return row
 	}
-	for i := range columns {
-		c := &columns[i]
-		if c.Name == "created_at" || c.Name == "updated_at" {
+	for index := range columns {
+		column := &columns[index]
+		if column.Name == "created_at" || column.Name == "updated_at" {
 			continue
 		}
-		cell, wrong := tableCell(c, records.fields[i])
+		cell, wrong := tableCell(column, records.fields[index])
 		if wrong == "" && !utf8.ValidString(cell) {
 			wrong = "is not UTF-8 text"
 		}
 		var value any
 		if wrong == "" {
-			value, wrong = c.ParseCell(cell)
+			value, wrong = column.ParseCell(cell)
 		}
-		if c.Type == agent.ColumnText && records.fields[i] == emptyText {
+		if column.Type == agent.ColumnText && records.fields[index] == emptyText {
 			value = ""
 		}
 		switch {
 		case wrong != "":
-			row.issue(c.Name, wrong)
-		case (value == nil || value == "") && c.Required && c.Name != "id":
-			row.issue(c.Name, "is required")
+			row.issue(column.Name, wrong)
+		case (value == nil || value == "") && column.Required && column.Name != "id":
+			row.issue(column.Name, "is required")
 		default:
-			row.Change = append(row.Change, agent.Cell{Column: c.Name, Value: value})
+			row.Change = append(row.Change, agent.Cell{Column: column.Name, Value: value})
 		}
 	}
 	return row

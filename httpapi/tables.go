@@ -79,12 +79,12 @@ type rowsOut struct {
 	Meta rest.Meta         `json:"meta"`
 }
 
-func (s *Server) listRows(c *rest.Call, in *listRowsIn) (rowsOut, error) {
-	t, err := c.DB.Table(c, in.Table)
+func (s *Server) listRows(call *rest.Call, in *listRowsIn) (rowsOut, error) {
+	table, err := call.DB.Table(call, in.Table)
 	if err != nil {
 		return rowsOut{}, err
 	}
-	page, err := in.Page(columnNames(&t)...)
+	page, err := in.Page(columnNames(&table)...)
 	if err != nil {
 		return rowsOut{}, err
 	}
@@ -92,7 +92,7 @@ func (s *Server) listRows(c *rest.Call, in *listRowsIn) (rowsOut, error) {
 	if err != nil {
 		return rowsOut{}, err
 	}
-	_, rows, total, err := c.DB.TableRows(c, in.Table, store.RowQuery{
+	_, rows, total, err := call.DB.TableRows(call, in.Table, store.RowQuery{
 		Where:  where,
 		Search: page.Search,
 		Order:  page.Order,
@@ -210,10 +210,10 @@ type batchRowsOut struct {
 	Rows []json.RawMessage `json:"rows" doc:"The rows that were changed, or those that were deleted."`
 }
 
-func (s *Server) batchRows(c *rest.Call, in *batchRowsIn) (out batchRowsOut, err error) {
-	b := in.Body
-	ids := make([]any, len(b.IDs))
-	for i, id := range b.IDs {
+func (s *Server) batchRows(call *rest.Call, in *batchRowsIn) (out batchRowsOut, err error) {
+	body := in.Body
+	ids := make([]any, len(body.IDs))
+	for i, id := range body.IDs {
 		ids[i] = id
 	}
 	where := []agent.RowCondition{{
@@ -224,12 +224,12 @@ func (s *Server) batchRows(c *rest.Call, in *batchRowsIn) (out batchRowsOut, err
 	switch {
 	case len(ids) == 0 || len(ids) > agent.MaxRowBatch:
 		err = agent.Invalid("ids", fmt.Sprintf("must have 1 to %d entries", agent.MaxRowBatch))
-	case b.Delete && b.Row != nil:
+	case body.Delete && body.Row != nil:
 		err = agent.Invalid("delete", "cannot go with row")
-	case b.Delete:
-		out.Rows, err = c.DB.DeleteRows(c, in.Table, where, nil)
-	case b.Row != nil:
-		out.Rows, err = c.DB.UpdateRows(c, in.Table, where, b.Row, nil)
+	case body.Delete:
+		out.Rows, err = call.DB.DeleteRows(call, in.Table, where, nil)
+	case body.Row != nil:
+		out.Rows, err = call.DB.UpdateRows(call, in.Table, where, body.Row, nil)
 	default:
 		err = agent.Invalid("row", "or delete is required")
 	}

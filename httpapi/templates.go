@@ -39,12 +39,12 @@ func templateLocation(c *rest.Call, out any) string {
 }
 
 // useTemplate creates all records of a template, or none.
-func (s *Server) useTemplate(c *rest.Call, in *useTemplateIn) (fromTemplate, error) {
-	t, ok := templates.Find(in.ID)
+func (s *Server) useTemplate(call *rest.Call, in *useTemplateIn) (fromTemplate, error) {
+	template, ok := templates.Find(in.ID)
 	if !ok {
 		return fromTemplate{}, agent.NotFound("template", in.ID)
 	}
-	built, err := t.Build(in.Body.Values)
+	built, err := template.Build(in.Body.Values)
 	if err != nil {
 		return fromTemplate{}, err
 	}
@@ -52,7 +52,7 @@ func (s *Server) useTemplate(c *rest.Call, in *useTemplateIn) (fromTemplate, err
 	if err != nil {
 		return fromTemplate{}, err
 	}
-	made, err := c.DB.CreateBundle(c, bundle)
+	made, err := call.DB.CreateBundle(call, bundle)
 	if err != nil {
 		return fromTemplate{}, err
 	}

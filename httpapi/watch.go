@@ -8,18 +8,18 @@ import (
 
 // watchExecution streams an execution: first the results of its nodes so far,
 // then live events until it ends.
-func (s *Server) watchExecution(c *rest.Call) error {
-	in, err := rest.Bind[executionIn](c)
+func (s *Server) watchExecution(call *rest.Call) error {
+	in, err := rest.Bind[executionIn](call)
 	if err != nil {
 		return err
 	}
 	live, done := s.flow.Watch(in.ID)
 	defer done()
-	x, results, err := s.flow.Execution(c, c.DB, in.ID)
+	execution, results, err := s.flow.Execution(call, call.DB, in.ID)
 	if err != nil {
 		return err
 	}
-	stream := rest.NewEventWriter(c)
+	stream := rest.NewEventWriter(call)
 	sent := map[string]bool{}
 	for i := range results {
 		kind := flow.EventNodeStarted
@@ -31,18 +31,18 @@ func (s *Server) watchExecution(c *rest.Call) error {
 			return err
 		}
 	}
-	if x.Status.Ended() {
-		return sendEnd(stream, &x)
+	if execution.Status.Ended() {
+		return sendEnd(stream, &execution)
 	}
-	return s.follow(c, stream, live, sent)
+	return s.follow(call, stream, live, sent)
 }
 
 // follow streams live events except those already sent.
-func (s *Server) follow(c *rest.Call, stream *rest.EventWriter, live <-chan flow.Event, sent map[string]bool) error {
+func (s *Server) follow(call *rest.Call, stream *rest.EventWriter, live <-chan flow.Event, sent map[string]bool) error {
 	defer stream.Heartbeat()()
 	for {
 		select {
-		case <-c.Done():
+		case <-call.Done():
 			return nil
 		case <-s.streams.Done():
 			return nil

@@ -32,23 +32,23 @@ type widgetOut struct {
 }
 
 // widgetOptions returns a widget's config; it has no secrets.
-func (s *Server) widgetOptions(c *rest.Call, in *gatewayIn) (widgetOut, error) {
-	o, err := c.DB.OpenGateway(c, in.ID)
+func (s *Server) widgetOptions(call *rest.Call, in *gatewayIn) (widgetOut, error) {
+	gateway, err := call.DB.OpenGateway(call, in.ID)
 	switch {
 	case err != nil:
 		return widgetOut{}, err
-	case o.Type != agent.GatewayWeb:
+	case gateway.Type != agent.GatewayWeb:
 		return widgetOut{}, agent.Invalid("gatewayId", "names a gateway of another type")
-	case o.Locked:
+	case gateway.Locked:
 		return widgetOut{}, agent.Errorf(
 			agent.CodeConflict,
 			"the gateway's config is locked: it was encrypted with another master key; set it again",
 		)
 	}
 	out := widgetOut{
-		Config: o.Config.WidgetConfig.WithDefaults(),
+		Config: gateway.Config.WidgetConfig.WithDefaults(),
 		Script: s.options.PublicURL + widgetScript,
-		Widget: c.DB.ID() + "/" + o.ID,
+		Widget: call.DB.ID() + "/" + gateway.ID,
 	}
 	out.Snippet = fmt.Sprintf(`<script src="%s" data-widget="%s" async></script>`, out.Script, out.Widget)
 	return out, nil
@@ -113,23 +113,23 @@ func (s *Server) widgetFrame(c echo.Context, frame page) error {
 
 // fromPage admits a request from a page of an allowed origin, by its Origin
 // header.
-func (s *Server) fromPage(c echo.Context) (w *gateways.Widget, origin string, err error) {
+func (s *Server) fromPage(c echo.Context) (widget *gateways.Widget, origin string, err error) {
 	c.Response().Header().Set(echo.HeaderVary, echo.HeaderOrigin)
 	if err := s.limiter.Check(c, rest.Inbound, ""); err != nil {
 		return nil, "", err
 	}
-	if w, err = s.widget(c); err != nil {
+	if widget, err = s.widget(c); err != nil {
 		return nil, "", err
 	}
 	origins := c.Request().Header.Values(echo.HeaderOrigin)
-	if len(origins) != 1 || !w.Allows(origins[0]) {
+	if len(origins) != 1 || !widget.Allows(origins[0]) {
 		return nil, "", agent.Errorf(
 			agent.CodeForbidden,
 			"pages of this origin may not show this widget; its settings list the allowed origins",
 		)
 	}
 	c.Response().Header().Set(echo.HeaderAccessControlAllowOrigin, origins[0])
-	return w, origins[0], nil
+	return widget, origins[0], nil
 }
 
 type widgetSettingsOut struct {
@@ -184,15 +184,15 @@ type enterOut struct {
 }
 
 // enterWidget exchanges a page's ticket for a visitor's token.
-func (s *Server) enterWidget(c *rest.Call) error {
-	if err := s.limiter.Check(c.HTTP, rest.Widget, ""); err != nil {
+func (s *Server) enterWidget(call *rest.Call) error {
+	if err := s.limiter.Check(call.HTTP, rest.Widget, ""); err != nil {
 		return err
 	}
-	w, err := s.widget(c.HTTP)
+	w, err := s.widget(call.HTTP)
 	if err != nil {
 		return err
 	}
-	in, err := visitorBody[enterIn](c)
+	in, err := visitorBody[enterIn](call)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *Server) enterWidget(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, enterOut{token, v.User})
+	return rest.WriteJSON(call.HTTP, http.StatusOK, enterOut{token, v.User})
 }
 
 // admitVisitor admits a request with a visitor's token of the widget.
@@ -239,22 +239,22 @@ type saidOut struct {
 }
 
 // visitorMessage receives a message as JSON, or as a form with files.
-func (s *Server) visitorMessage(c *rest.Call) error {
-	w, v, err := s.admitMessage(c.HTTP)
+func (s *Server) visitorMessage(call *rest.Call) error {
+	widget, visitor, err := s.admitMessage(call.HTTP)
 	if err != nil {
 		return err
 	}
 	var id string
 	var isNew bool
-	if strings.HasPrefix(c.HTTP.Request().Header.Get(echo.HeaderContentType), echo.MIMEMultipartForm) {
-		id, isNew, err = receiveWithFiles(c, w, v)
+	if strings.HasPrefix(call.HTTP.Request().Header.Get(echo.HeaderContentType), echo.MIMEMultipartForm) {
+		id, isNew, err = receiveWithFiles(call, widget, visitor)
 	} else {
 		var in agent.VisitorMessage
-		if in, err = visitorBody[agent.VisitorMessage](c); err != nil {
+		if in, err = visitorBody[agent.VisitorMessage](call); err != nil {
 			return err
 		}
 		id = in.ID
-		isNew, err = w.Receive(c, v, in)
+		isNew, err = widget.Receive(call, visitor, in)
 	}
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func (s *Server) visitorMessage(c *rest.Call) error {
 	if isNew {
 		status = http.StatusCreated
 	}
-	return rest.WriteJSON(c.HTTP, status, saidOut{id})
+	return rest.WriteJSON(call.HTTP, status, saidOut{id})
 }
 
 func (s *Server) visitorEmail(c *rest.Call) error {

@@ -54,8 +54,12 @@ func visitorFilesAllowed(w *gateways.Widget) *filesAllowed {
 }
 
 // receiveWithFiles receives a visitor's message as a form with files.
-func receiveWithFiles(c *rest.Call, w *gateways.Widget, v gateways.Visitor) (id string, isNew bool, err error) {
-	upload, err := w.BeginUpload(c, v)
+func receiveWithFiles(
+	call *rest.Call,
+	widget *gateways.Widget,
+	visitor gateways.Visitor,
+) (id string, isNew bool, err error) {
+	upload, err := widget.BeginUpload(call, visitor)
 	if err != nil {
 		return "", false, err
 	}
@@ -66,7 +70,7 @@ func receiveWithFiles(c *rest.Call, w *gateways.Widget, v gateways.Visitor) (id 
 		"email":  "",
 		"person": "",
 	}
-	part, err := rest.FilePartUpTo(c, w.MaxBytes()+maxVisitorForm, "file", fields)
+	part, err := rest.FilePartUpTo(call, widget.MaxBytes()+maxVisitorForm, "file", fields)
 	if err != nil {
 		return "", false, err
 	}
@@ -78,7 +82,7 @@ func receiveWithFiles(c *rest.Call, w *gateways.Widget, v gateways.Visitor) (id 
 			return "", false, err
 		}
 	}
-	isNew, err = upload.Finish(c, agent.VisitorMessage{
+	isNew, err = upload.Finish(call, agent.VisitorMessage{
 		ID:     fields["id"],
 		Text:   fields["text"],
 		Email:  fields["email"],
@@ -90,9 +94,9 @@ func receiveWithFiles(c *rest.Call, w *gateways.Widget, v gateways.Visitor) (id 
 // visitorFile sends a visitor a file of their conversation as a download: it never
 // opens as a page of this server.
 func (s *Server) visitorFile(c echo.Context) error {
-	w, v, err := s.admitVisitor(c)
+	widget, visitor, err := s.admitVisitor(c)
 	if err == nil {
-		err = s.limiter.CountNamed(c, rest.Widget, "files "+w.ID+v.ID, visitorFilesMinute)
+		err = s.limiter.CountNamed(c, rest.Widget, "files "+widget.ID+visitor.ID, visitorFilesMinute)
 	}
 	if err != nil {
 		return err
@@ -105,7 +109,7 @@ func (s *Server) visitorFile(c echo.Context) error {
 	if err != nil {
 		return agent.NotFound("attachment", c.Param("index"))
 	}
-	file, err := w.File(c.Request().Context(), v, message, n)
+	file, err := widget.File(c.Request().Context(), visitor, message, n)
 	if err != nil {
 		return err
 	}

@@ -121,14 +121,14 @@ type visitorFeed struct {
 // visitorStream sends a visitor their conversation as server-sent events,
 // until they disconnect or may no longer read it.
 func (s *Server) visitorStream(c echo.Context) error {
-	w, v, err := s.admitVisitor(c)
+	widget, visitor, err := s.admitVisitor(c)
 	if err != nil {
 		return err
 	}
-	call := &rest.Call{HTTP: c, DB: w.DB()}
+	call := &rest.Call{HTTP: c, DB: widget.DB()}
 	call.Guard = rest.NewGuard(c.Request().Context(), s.guardEvery, &visitorHolder{
 		s.options.Gateways,
-		w,
+		widget,
 		visitorToken(c.Request()),
 	})
 	call.Context = call.Guard
@@ -138,30 +138,30 @@ func (s *Server) visitorStream(c echo.Context) error {
 		return err
 	}
 	defer release()
-	news, stop, err := w.Follow(v)
+	news, stop, err := widget.Follow(visitor)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	f := &visitorFeed{widget: w, visitor: v}
-	f.after, _ = strconv.ParseInt(c.Request().Header.Get("Last-Event-ID"), 10, 64)
-	visit, err := w.Read(call, v, f.after, maxVisitorMessages)
+	feed := &visitorFeed{widget: widget, visitor: visitor}
+	feed.after, _ = strconv.ParseInt(c.Request().Header.Get("Last-Event-ID"), 10, 64)
+	visit, err := widget.Read(call, visitor, feed.after, maxVisitorMessages)
 	if err != nil {
 		return err
 	}
-	f.out = rest.NewEventWriter(call)
+	feed.out = rest.NewEventWriter(call)
 	hello := visitorHello{
-		Title:          w.Title,
-		Greeting:       w.Greeting,
-		Color:          w.Color,
-		AskEmail:       w.AskEmail,
-		OfflineMessage: w.OfflineMessage,
-		Files:          visitorFilesAllowed(w),
+		Title:          widget.Title,
+		Greeting:       widget.Greeting,
+		Color:          widget.Color,
+		AskEmail:       widget.AskEmail,
+		OfflineMessage: widget.OfflineMessage,
+		Files:          visitorFilesAllowed(widget),
 	}
-	if f.out.Event("hello", hello) != nil || f.write(call, visit) != nil {
+	if feed.out.Event("hello", hello) != nil || feed.write(call, visit) != nil {
 		return nil //nolint:nilerr // the client disconnected
 	}
-	return s.serveVisitor(call, f, news)
+	return s.serveVisitor(call, feed, news)
 }
 
 // visitorHolder is the holder of a visitor's stream.
@@ -192,42 +192,42 @@ func (h *visitorHolder) Identify(ctx context.Context) error {
 	return err
 }
 
-func (s *Server) serveVisitor(c *rest.Call, f *visitorFeed, news <-chan struct{}) error {
+func (s *Server) serveVisitor(call *rest.Call, feed *visitorFeed, news <-chan struct{}) error {
 	beat := time.NewTicker(streamHeartbeat)
 	defer beat.Stop()
 	lifetime := time.NewTimer(streamLife)
 	defer lifetime.Stop()
 	for {
 		select {
-		case <-c.Done():
+		case <-call.Done():
 			return nil
 		case <-s.streams.Done():
 			return nil
 		case <-lifetime.C:
 			return nil
 		case <-beat.C:
-			if f.out.Write(": still here\n\n") != nil {
+			if feed.out.Write(": still here\n\n") != nil {
 				return nil
 			}
 		case <-news:
 		}
 		var err error
-		if f.widget, f.visitor, err = s.admitVisitor(c.HTTP); err != nil {
+		if feed.widget, feed.visitor, err = s.admitVisitor(call.HTTP); err != nil {
 			return nil //nolint:nilerr // the visitor may no longer read
 		}
-		visit, err := f.widget.Read(c, f.visitor, f.after, maxVisitorMessages)
-		if err != nil || f.write(c, visit) != nil {
+		visit, err := feed.widget.Read(call, feed.visitor, feed.after, maxVisitorMessages)
+		if err != nil || feed.write(call, visit) != nil {
 			return nil //nolint:nilerr // the client disconnected, or reconnects
 		}
 	}
 }
 
 // write sends new messages and state.
-func (f *visitorFeed) write(c *rest.Call, visit store.Visit) (err error) {
+func (f *visitorFeed) write(call *rest.Call, visit store.Visit) (err error) {
 	partial := f.widget.Partial(f.visitor)
 	for i := range visit.Messages {
 		m := &visit.Messages[i]
-		if m.Content, err = c.DB.TextToSend(c, m.Content, m.Metadata); err != nil {
+		if m.Content, err = call.DB.TextToSend(call, m.Content, m.Metadata); err != nil {
 			return err
 		}
 		if err := f.out.Write(frame(
@@ -248,7 +248,7 @@ func (f *visitorFeed) write(c *rest.Call, visit store.Visit) (err error) {
 			return err
 		}
 	}
-	open, next := f.widget.Hours(c)
+	open, next := f.widget.Hours(call)
 	state := visitorState{
 		Open:       open,
 		Bot:        visit.Bot,

@@ -30,7 +30,7 @@ type importedWorkflows struct {
 }
 
 // importWorkflows creates everything that a document describes, or nothing.
-func (s *Server) importWorkflows(c *rest.Call, in *importWorkflowsIn) (importedWorkflows, error) {
+func (s *Server) importWorkflows(call *rest.Call, in *importWorkflowsIn) (importedWorkflows, error) {
 	if in.Body.Format != formatN8N {
 		return importedWorkflows{}, agent.Invalid("format", "must be n8n")
 	}
@@ -57,7 +57,7 @@ func (s *Server) importWorkflows(c *rest.Call, in *importWorkflowsIn) (importedW
 		}
 		return out, nil
 	}
-	made, _, err := c.DB.CreateImported(c, s.imported(read))
+	made, _, err := call.DB.CreateImported(call, s.imported(read))
 	if err == nil {
 		out.Workflows = made.Workflows
 		for i, t := range made.Tools {

@@ -92,7 +92,7 @@ type workflowsOut struct {
 	Meta      rest.Meta      `json:"meta"`
 }
 
-func (s *Server) listWorkflows(c *rest.Call, in *listWorkflowsIn) (workflowsOut, error) {
+func (s *Server) listWorkflows(call *rest.Call, in *listWorkflowsIn) (workflowsOut, error) {
 	page, err := in.Page("name", "status", "created_at", "updated_at")
 	if err != nil {
 		return workflowsOut{}, err
@@ -105,7 +105,7 @@ func (s *Server) listWorkflows(c *rest.Call, in *listWorkflowsIn) (workflowsOut,
 	if in.Recent < 0 || in.Recent > maxRecent {
 		return workflowsOut{}, agent.Invalid("recent", fmt.Sprintf("must be from 0 to %d", maxRecent))
 	}
-	found, total, err := c.DB.Workflows(c, in.Status, page)
+	found, total, err := call.DB.Workflows(call, in.Status, page)
 	if err != nil {
 		return workflowsOut{}, err
 	}
@@ -114,7 +114,7 @@ func (s *Server) listWorkflows(c *rest.Call, in *listWorkflowsIn) (workflowsOut,
 		items[i], ids[i] = newWorkflowItem(w), w.ID
 	}
 	if in.Recent > 0 {
-		recent, err := c.DB.RecentExecutions(c, ids, in.Recent)
+		recent, err := call.DB.RecentExecutions(call, ids, in.Recent)
 		if err != nil {
 			return workflowsOut{}, err
 		}
@@ -330,29 +330,29 @@ type testWorkflowIn struct {
 }
 
 // testWorkflow executes a graph that is not saved.
-func (s *Server) testWorkflow(c *rest.Call, in *testWorkflowIn) (executionOut, error) {
-	b := &in.Body
-	if b.WorkflowID == "" {
+func (s *Server) testWorkflow(call *rest.Call, in *testWorkflowIn) (executionOut, error) {
+	body := &in.Body
+	if body.WorkflowID == "" {
 		return executionOut{}, agent.Invalid("workflow_id", "is required")
 	}
 	if err := checkWait(in.Wait); err != nil {
 		return executionOut{}, err
 	}
-	if b.Mode == "" {
-		b.Mode = flow.TestAll
+	if body.Mode == "" {
+		body.Mode = flow.TestAll
 	}
 	wait := time.Duration(in.Wait) * time.Second
-	if err := extendForWait(c, wait); err != nil {
+	if err := extendForWait(call, wait); err != nil {
 		return executionOut{}, err
 	}
-	started, err := s.flow.Test(c, c.DB, flow.TestRequest{
-		WorkflowID: b.WorkflowID,
-		Nodes:      b.Nodes,
-		Edges:      b.Edges,
-		Input:      b.Input,
-		Mode:       b.Mode,
-		NodeID:     b.NodeID,
-		Pins:       b.Pins,
+	started, err := s.flow.Test(call, call.DB, flow.TestRequest{
+		WorkflowID: body.WorkflowID,
+		Nodes:      body.Nodes,
+		Edges:      body.Edges,
+		Input:      body.Input,
+		Mode:       body.Mode,
+		NodeID:     body.NodeID,
+		Pins:       body.Pins,
 		Wait:       wait,
 	})
 	for i := range started.Results {

@@ -80,32 +80,32 @@ const (
 // Add writes a task as an event that starts with its first occurrence: many
 // readers treat the start as an occurrence, whatever the rule says. Occurrences
 // that differ are events of their own, see section 3.8.4.4.
-func (f *Feed) Add(t agent.Task) {
-	zone, err := clock.Zone(t.Timezone)
-	regular := t
+func (f *Feed) Add(task agent.Task) {
+	zone, err := clock.Zone(task.Timezone)
+	regular := task
 	regular.Exceptions = nil
 	first := regular.Occurrences(agent.Time{}, agent.Time{}, 1)
 	if err != nil || len(first) == 0 {
 		return
 	}
 	start := first[0].StartTime.In(zone)
-	if t.Timezone != "UTC" {
-		f.writeZone(t.Timezone, zone, start)
+	if task.Timezone != "UTC" {
+		f.writeZone(task.Timezone, zone, start)
 	}
 	f.event(regular, first[0], zone, func() {
 		if rule := recurrenceRule(&regular, start); rule != "" {
 			f.line("RRULE", rule)
 		}
-		for _, e := range t.Exceptions {
+		for _, e := range task.Exceptions {
 			if e.Cancelled {
-				f.at("EXDATE", t.Timezone, e.OriginalStart.In(zone))
+				f.at("EXDATE", task.Timezone, e.OriginalStart.In(zone))
 			}
 		}
 	})
-	for _, e := range t.Exceptions {
-		if o, err := t.Occurrence(e.OriginalStart); err == nil && !e.Cancelled {
-			f.event(t.WithOccurrence(o), o, zone, func() {
-				f.at("RECURRENCE-ID", t.Timezone, o.OriginalStart.In(zone))
+	for _, e := range task.Exceptions {
+		if o, err := task.Occurrence(e.OriginalStart); err == nil && !e.Cancelled {
+			f.event(task.WithOccurrence(o), o, zone, func() {
+				f.at("RECURRENCE-ID", task.Timezone, o.OriginalStart.In(zone))
 			})
 		}
 	}
@@ -113,18 +113,18 @@ func (f *Feed) Add(t agent.Task) {
 
 // event writes an event at the time of an occurrence. recurrence writes its
 // properties about recurrence.
-func (f *Feed) event(t agent.Task, o agent.Occurrence, zone *time.Location, recurrence func()) {
+func (f *Feed) event(task agent.Task, occurrence agent.Occurrence, zone *time.Location, recurrence func()) {
 	f.line("BEGIN", "VEVENT")
-	f.line("UID", t.ID+"@satchel")
-	f.line("DTSTAMP", t.UpdatedAt.Format(utcTime))
-	f.at("DTSTART", t.Timezone, o.StartTime.In(zone))
-	f.at("DTEND", t.Timezone, o.EndTime.In(zone))
+	f.line("UID", task.ID+"@satchel")
+	f.line("DTSTAMP", task.UpdatedAt.Format(utcTime))
+	f.at("DTSTART", task.Timezone, occurrence.StartTime.In(zone))
+	f.at("DTEND", task.Timezone, occurrence.EndTime.In(zone))
 	recurrence()
-	f.line("SUMMARY", escape(t.Title))
-	if t.Description != "" {
-		f.line("DESCRIPTION", escape(t.Description))
+	f.line("SUMMARY", escape(task.Title))
+	if task.Description != "" {
+		f.line("DESCRIPTION", escape(task.Description))
 	}
-	if t.Status == agent.TaskCancelled {
+	if task.Status == agent.TaskCancelled {
 		f.line("STATUS", "CANCELLED")
 	} else {
 		f.line("STATUS", "CONFIRMED")
@@ -143,25 +143,25 @@ func (f *Feed) at(name, zone string, at time.Time) {
 var feedDays = [7]string{"SU", "MO", "TU", "WE", "TH", "FR", "SA"}
 
 // recurrenceRule returns the recurrence rule of a task, see section 3.3.10, or "".
-func recurrenceRule(t *agent.Task, start time.Time) string {
+func recurrenceRule(task *agent.Task, start time.Time) string {
 	var parts []string
-	switch t.Recurrence {
+	switch task.Recurrence {
 	case agent.RecurDaily:
 		parts = []string{"FREQ=DAILY"}
 	case agent.RecurWeekly:
 		days := []string{feedDays[start.Weekday()]}
-		if len(t.RecurrenceDays) > 0 {
+		if len(task.RecurrenceDays) > 0 {
 			days = nil
-			for _, day := range slices.Sorted(slices.Values(t.RecurrenceDays)) {
+			for _, day := range slices.Sorted(slices.Values(task.RecurrenceDays)) {
 				days = append(days, feedDays[day])
 			}
 		}
 		parts = []string{"FREQ=WEEKLY", "BYDAY=" + strings.Join(days, ",")}
 	case agent.RecurMonthly:
 		days := []string{strconv.Itoa(start.Day())}
-		if len(t.RecurrenceDays) > 0 {
+		if len(task.RecurrenceDays) > 0 {
 			days = nil
-			for _, day := range t.RecurrenceDays {
+			for _, day := range task.RecurrenceDays {
 				days = append(days, strconv.Itoa(day))
 			}
 		}
@@ -171,12 +171,15 @@ func recurrenceRule(t *agent.Task, start time.Time) string {
 	}
 	// A rule may have only one of the two, see section 3.3.10.
 	switch {
-	case t.RecurrenceCount > 0 && t.RecurrenceEnd.IsZero():
-		parts = append(parts, "COUNT="+strconv.Itoa(t.RecurrenceCount))
-	case t.RecurrenceCount > 0:
-		parts = append(parts, "COUNT="+strconv.Itoa(len(t.Occurrences(agent.Time{}, agent.Time{}, t.RecurrenceCount))))
-	case !t.RecurrenceEnd.IsZero():
-		parts = append(parts, "UNTIL="+t.RecurrenceEnd.Format(utcTime))
+	case task.RecurrenceCount > 0 && task.RecurrenceEnd.IsZero():
+		parts = append(parts, "COUNT="+strconv.Itoa(task.RecurrenceCount))
+	case task.RecurrenceCount > 0:
+		parts = append(
+			parts,
+			"COUNT="+strconv.Itoa(len(task.Occurrences(agent.Time{}, agent.Time{}, task.RecurrenceCount))),
+		)
+	case !task.RecurrenceEnd.IsZero():
+		parts = append(parts, "UNTIL="+task.RecurrenceEnd.Format(utcTime))
 	}
 	return strings.Join(parts, ";")
 }

@@ -88,47 +88,47 @@ func (s *Scheduler) writeResults(ctx context.Context, db *store.DB) (work.Next, 
 
 // changes returns what must be written about an agent's runs now, and the runs
 // whose ends it includes.
-func (s *Scheduler) changes(db *store.DB, now time.Time) (c store.RunChanges, ended []endedRun) {
+func (s *Scheduler) changes(db *store.DB, now time.Time) (changes store.RunChanges, ended []endedRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.unwrittenLocked(db)
-	c.Started = map[string]string{}
-	for key, execution := range u.started {
+	unwritten := s.unwrittenLocked(db)
+	changes.Started = map[string]string{}
+	for key, execution := range unwritten.started {
 		if !execution.due.After(now) {
-			c.Started[key.id] = execution.id
+			changes.Started[key.id] = execution.id
 		}
 	}
-	ended = u.ended[:min(len(u.ended), maxWritten)]
+	ended = unwritten.ended[:min(len(unwritten.ended), maxWritten)]
 	for _, r := range ended {
 		if r.task {
-			c.Occurrences = append(c.Occurrences, r.row)
+			changes.Occurrences = append(changes.Occurrences, r.row)
 		} else {
-			c.Runs = append(c.Runs, r.row)
+			changes.Runs = append(changes.Runs, r.row)
 		}
 	}
-	return c, ended
+	return changes, ended
 }
 
 // removeWritten drops what was written, and returns when the rest is due.
-func (s *Scheduler) removeWritten(db *store.DB, c store.RunChanges, ended []endedRun) (due time.Time) {
+func (s *Scheduler) removeWritten(db *store.DB, changes store.RunChanges, ended []endedRun) (due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.unwrittenLocked(db)
-	u.ended = u.ended[len(ended):]
+	unwritten := s.unwrittenLocked(db)
+	unwritten.ended = unwritten.ended[len(ended):]
 	for _, r := range ended {
 		delete(s.active, r.key)
 	}
-	for key, execution := range u.started {
-		if _, done := c.Started[key.id]; done {
-			delete(u.started, key)
+	for key, execution := range unwritten.started {
+		if _, done := changes.Started[key.id]; done {
+			delete(unwritten.started, key)
 		} else if due.IsZero() || execution.due.Before(due) {
 			due = execution.due
 		}
 	}
-	if len(u.ended) > 0 {
+	if len(unwritten.ended) > 0 {
 		return time.Unix(0, 0)
 	}
-	if len(u.started) == 0 {
+	if len(unwritten.started) == 0 {
 		delete(s.unwritten, db)
 	}
 	return due

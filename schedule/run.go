@@ -36,25 +36,25 @@ type run struct {
 
 // execute makes the call of a run and records its result. A run interrupted by
 // Stop stays as it is.
-func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
-	if r.interrupted {
-		underWay, err := r.key.db.RunInProgress(ctx, r.key.id)
+func (s *Scheduler) execute(ctx context.Context, run *run) (work.Next, error) {
+	if run.interrupted {
+		underWay, err := run.key.db.RunInProgress(ctx, run.key.id)
 		if err != nil && !isGone(err) {
 			return work.Next{}, err
 		}
 		if !underWay { // it ended while it was being read
-			s.drop(r)
+			s.drop(run)
 			return work.Next{}, nil
 		}
 	}
 	began := time.Now()
-	executionID, err := r.callSafely(ctx, func(executionID string) {
-		s.started(r, executionID)
+	executionID, err := run.callSafely(ctx, func(executionID string) {
+		s.started(run, executionID)
 	})
 	if ctx.Err() != nil {
 		return work.Next{}, ctx.Err()
 	}
-	row := r.row
+	row := run.row
 	row.Status, row.DurationMS = agent.RunSuccess, time.Since(began).Milliseconds()
 	if executionID != "" {
 		row.ExecutionID = executionID
@@ -63,12 +63,12 @@ func (s *Scheduler) execute(ctx context.Context, r *run) (work.Next, error) {
 		row.Status, row.Error = agent.RunError, agent.Clip(agent.Explain(err), 500)
 		s.log.Warn(
 			"run schedule or task",
-			"agent", r.key.db.ID(),
-			"run", r.key.id,
+			"agent", run.key.db.ID(),
+			"run", run.key.id,
 			"error", err,
 		)
 	}
-	s.ended(r, row)
+	s.ended(run, row)
 	return work.Next{}, nil
 }
 

@@ -64,31 +64,31 @@ type Scheduler struct {
 }
 
 // New returns a Scheduler and subscribes it to pending work.
-func New(o Options) *Scheduler {
-	s := &Scheduler{
-		folder:        o.Folder,
+func New(options Options) *Scheduler {
+	scheduler := &Scheduler{
+		folder:        options.Folder,
 		runners:       map[string]Runner{},
-		tasks:         o.Tasks,
-		own:           o.Own,
-		log:           o.Logger(),
+		tasks:         options.Tasks,
+		own:           options.Own,
+		log:           options.Logger(),
 		now:           time.Now,
 		active:        map[runKey]*run{},
 		unwritten:     map[*store.DB]*unwritten{},
 		epoch:         time.Now(),
 		clockInterval: clockInterval,
 	}
-	s.webhook = &webhook{
-		client: egress.New(egress.Policy{Allow: o.Allow}),
-		agent:  "Satchel/" + o.Version,
+	scheduler.webhook = &webhook{
+		client: egress.New(egress.Policy{Allow: options.Allow}),
+		agent:  "Satchel/" + options.Version,
 		waits:  retryWaits,
 	}
-	for kind, run := range o.Runners {
-		s.runners[kind] = run
+	for kind, run := range options.Runners {
+		scheduler.runners[kind] = run
 	}
-	s.runners[agent.CallbackWebhook] = s.webhook.run
-	s.makeQueues()
-	s.folder.OnPending(s.notify)
-	return s
+	scheduler.runners[agent.CallbackWebhook] = scheduler.webhook.run
+	scheduler.makeQueues()
+	scheduler.folder.OnPending(scheduler.notify)
+	return scheduler
 }
 
 func (s *Scheduler) makeQueues() {

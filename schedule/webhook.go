@@ -38,25 +38,25 @@ type message struct {
 
 // run is the Runner of webhooks. It retries with the same webhook-id if the
 // receiver cannot be reached or indicates that a retry may help.
-func (w *webhook) run(ctx context.Context, db *store.DB, c Callback) (string, error) {
-	secret, err := db.ScheduleSecret(ctx, c.Schedule.ID)
+func (w *webhook) run(ctx context.Context, db *store.DB, callback Callback) (string, error) {
+	secret, err := db.ScheduleSecret(ctx, callback.Schedule.ID)
 	if err != nil {
 		return "", err
 	}
 	if secret == "" { // the schedule was created by SQL
 		secret = signature.NewSecret()
-		if err := db.SetScheduleSecret(ctx, c.Schedule.ID, secret); err != nil {
+		if err := db.SetScheduleSecret(ctx, callback.Schedule.ID, secret); err != nil {
 			return "", err
 		}
 	}
 	m := message{Type: agent.EventScheduleExecuted, Timestamp: agent.Now()}
-	m.Data.Schedule, m.Data.Payload = c.Schedule, c.Schedule.Payload
+	m.Data.Schedule, m.Data.Payload = callback.Schedule, callback.Schedule.Payload
 	body, err := json.Marshal(m)
 	if err != nil {
 		return "", err
 	}
 	for try := 0; ; try++ {
-		wait, err := w.post(ctx, c, secret, body)
+		wait, err := w.post(ctx, callback, secret, body)
 		if err == nil ||
 			wait < 0 ||
 			try == len(w.waits) ||

@@ -31,47 +31,47 @@ func (tx *Tx) insertAdmin(a *agent.Admin) error {
 
 // CreateAdmin gives a person a role. If the email already has one, the error is
 // CONFLICT.
-func (db *DB) CreateAdmin(ctx context.Context, a agent.Admin) (agent.Admin, error) {
-	a.Email = agent.NormalEmail(a.Email)
-	if err := a.Validate(); err != nil {
-		return a, err
+func (db *DB) CreateAdmin(ctx context.Context, admin agent.Admin) (agent.Admin, error) {
+	admin.Email = agent.NormalEmail(admin.Email)
+	if err := admin.Validate(); err != nil {
+		return admin, err
 	}
-	a.ID = agent.NewID(agent.KindAdmin)
+	admin.ID = agent.NewID(agent.KindAdmin)
 	err := db.changeAdmins(ctx, func(tx *Tx) error {
-		a.CreatedAt = tx.Now
-		if err := tx.insertAdmin(&a); isUnique(err) {
+		admin.CreatedAt = tx.Now
+		if err := tx.insertAdmin(&admin); isUnique(err) {
 			return agent.Errorf(agent.CodeConflict, "this email already has a role on the agent").
 				With("field", "email").
 				With("issue", "is taken")
 		} else if err != nil {
 			return err
 		}
-		return tx.audit("admin added", map[string]any{"email": a.Email, "role": a.Role})
+		return tx.audit("admin added", map[string]any{"email": admin.Email, "role": admin.Role})
 	})
-	return a, err
+	return admin, err
 }
 
 // UpdateAdmin gives a person another role. One owner stays.
-func (db *DB) UpdateAdmin(ctx context.Context, id string, role agent.Role) (a agent.Admin, err error) {
+func (db *DB) UpdateAdmin(ctx context.Context, id string, role agent.Role) (admin agent.Admin, err error) {
 	err = db.changeAdmins(ctx, func(tx *Tx) error {
-		if a, err = tx.admin(id, role != agent.RoleOwner); err != nil {
+		if admin, err = tx.admin(id, role != agent.RoleOwner); err != nil {
 			return err
 		}
-		before := a.Role
-		a.Role = role
-		if err := a.Validate(); err != nil {
+		before := admin.Role
+		admin.Role = role
+		if err := admin.Validate(); err != nil {
 			return err
 		}
 		if _, err := tx.exec("UPDATE _admins SET role = ? WHERE id = ?", role, id); err != nil {
 			return err
 		}
 		return tx.audit("admin changed", map[string]any{
-			"email":  a.Email,
+			"email":  admin.Email,
 			"role":   role,
 			"before": before,
 		})
 	})
-	return a, err
+	return admin, err
 }
 
 // DeleteAdmin takes a person's role away. One owner stays.

@@ -136,11 +136,11 @@ func (m *maker) closeLocked() error {
 }
 
 // fill durably writes a file with the agent's own rows.
-func (f *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[string]agent.Role, error) {
-	image, err := f.maker.image(f.tempPath("blank"), func(c *conn) error {
-		tx := newTx(ctx, c, newDB(f, a.ID, path))
+func (folder *Folder) fill(ctx context.Context, path string, a agent.Agent) (map[string]agent.Role, error) {
+	image, err := folder.maker.image(folder.tempPath("blank"), func(c *conn) error {
+		tx := newTx(ctx, c, newDB(folder, a.ID, path))
 		tx.Now = a.CreatedAt
-		err := errors.Join(tx.insertAgent(a, f.mark()), tx.audit("agent created", map[string]any{"name": a.Name}))
+		err := errors.Join(tx.insertAgent(a, folder.mark()), tx.audit("agent created", map[string]any{"name": a.Name}))
 		if err != nil || a.OwnerEmail == "" {
 			return err
 		}

@@ -13,110 +13,110 @@ import (
 
 // CreateAgent makes an agent and its file. owner, when not empty, becomes its
 // owner; it must be a normal email.
-func (f *Folder) CreateAgent(ctx context.Context, a agent.Agent, owner string) (*DB, error) {
+func (folder *Folder) CreateAgent(ctx context.Context, a agent.Agent, owner string) (*DB, error) {
 	a.ID, a.OwnerEmail, a.Status = agent.NewID(agent.KindAgent), owner, agent.StatusActive
 	if err := a.Validate(); err != nil {
 		return nil, err
 	}
-	return f.create(ctx, a)
+	return folder.create(ctx, a)
 }
 
-func (f *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
-	if f.ended.Load() {
+func (folder *Folder) create(ctx context.Context, a agent.Agent) (*DB, error) {
+	if folder.ended.Load() {
 		return nil, ErrClosed
 	}
 	a.CreatedAt = agent.Now()
 	a.UpdatedAt = a.CreatedAt
-	release, err := f.reserveName(a.Name, a.ID)
+	release, err := folder.reserveName(a.Name, a.ID)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	unclaim, free := f.claim(a.ID)
+	unclaim, free := folder.claim(a.ID)
 	if !free {
 		return nil, agent.Errorf(agent.CodeConflict, "agent %s is already being created", a.ID)
 	}
 	defer unclaim()
-	temp := f.tempPath(a.ID + ".db")
-	admins, err := f.fill(ctx, temp, a)
+	temp := folder.tempPath(a.ID + ".db")
+	admins, err := folder.fill(ctx, temp, a)
 	made := row{record: record{agent: a, admins: admins, attention: Attention{Holds: &Holdings{}}}}
-	if err == nil && f.cluster != nil {
-		err = errors.Join(f.cluster.Create(a.ID, temp, made.summary()), RemoveIfExists(f.filePath(a.ID)))
+	if err == nil && folder.cluster != nil {
+		err = errors.Join(folder.cluster.Create(a.ID, temp, made.summary()), RemoveIfExists(folder.filePath(a.ID)))
 	}
 	if err == nil {
-		err = place(temp, f.filePath(a.ID))
+		err = place(temp, folder.filePath(a.ID))
 	}
 	if err != nil {
 		return nil, explain(errors.Join(fmt.Errorf("make an agent's file: %w", err), RemoveIfExists(temp)))
 	}
-	f.cache.note(a.ID, f.filePath(a.ID), made.record)
-	db := f.register(a.ID, made)
-	f.captureNew(db)
+	folder.cache.note(a.ID, folder.filePath(a.ID), made.record)
+	db := folder.register(a.ID, made)
+	folder.captureNew(db)
 	return db, nil
 }
 
 // reserveName reserves a name for an agent that is being created, renamed or imported.
 // Release it once the catalog has the agent under that name.
-func (f *Folder) reserveName(name, id string) (release func(), err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.nameFree(name, id) {
+func (folder *Folder) reserveName(name, id string) (release func(), err error) {
+	folder.mu.Lock()
+	defer folder.mu.Unlock()
+	if !folder.nameFree(name, id) {
 		return nil, agent.NameExists(name)
 	}
-	return f.reserveNameLocked(name), nil
+	return folder.reserveNameLocked(name), nil
 }
 
 // reserveFreeName keeps the name, or name-2, name-3, … when another agent has it.
-func (f *Folder) reserveFreeName(name, id string) (free string, release func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (folder *Folder) reserveFreeName(name, id string) (free string, release func()) {
+	folder.mu.Lock()
+	defer folder.mu.Unlock()
 	free = name
-	for n := 2; !f.nameFree(free, id); n++ {
+	for n := 2; !folder.nameFree(free, id); n++ {
 		free = agent.NumberedName(name, n)
 	}
-	return free, f.reserveNameLocked(free)
+	return free, folder.reserveNameLocked(free)
 }
 
-func (f *Folder) reserveNameLocked(name string) (release func()) {
+func (folder *Folder) reserveNameLocked(name string) (release func()) {
 	key := agent.NameKey(name)
-	f.reserved[key] = true
+	folder.reserved[key] = true
 	return sync.OnceFunc(func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.reserved, key)
+		folder.mu.Lock()
+		defer folder.mu.Unlock()
+		delete(folder.reserved, key)
 	})
 }
 
 // nameFree reports whether the agent with this id may have the name: no other agent
 // has it as a name or id. The caller holds f.mu.
-func (f *Folder) nameFree(name, id string) bool {
+func (folder *Folder) nameFree(name, id string) bool {
 	key := agent.NameKey(name)
-	for _, other := range []*DB{f.names[key], f.byID[name], f.byID[key]} {
+	for _, other := range []*DB{folder.names[key], folder.byID[name], folder.byID[key]} {
 		if other != nil && other.id != id {
 			return false
 		}
 	}
-	return !f.reserved[key]
+	return !folder.reserved[key]
 }
 
 // claim marks a file that is being created, imported or removed, so that the watcher
 // ignores it. ok is false if it is already claimed.
-func (f *Folder) claim(id string) (release func(), ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.making[id] {
+func (folder *Folder) claim(id string) (release func(), ok bool) {
+	folder.mu.Lock()
+	defer folder.mu.Unlock()
+	if folder.making[id] {
 		return nil, false
 	}
-	f.making[id] = true
+	folder.making[id] = true
 	return sync.OnceFunc(func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.making, id)
+		folder.mu.Lock()
+		defer folder.mu.Unlock()
+		delete(folder.making, id)
 	}), true
 }
 
 // UpdateAgent changes the given fields of an agent.
-func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChange) (agent.Agent, error) {
+func (folder *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChange) (agent.Agent, error) {
 	db.changing.Lock()
 	defer db.changing.Unlock()
 	if err := db.Problem(); err != nil {
@@ -129,13 +129,13 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 		return next, err
 	}
 	if next.Name != old.Name {
-		release, err := f.reserveName(next.Name, db.id)
+		release, err := folder.reserveName(next.Name, db.id)
 		if err != nil {
 			return next, err
 		}
 		defer release()
-		if f.cluster != nil {
-			if err := f.cluster.Rename(db.id, next.Name); err != nil {
+		if folder.cluster != nil {
+			if err := folder.cluster.Rename(db.id, next.Name); err != nil {
 				return next, err
 			}
 		}
@@ -161,76 +161,76 @@ func (f *Folder) UpdateAgent(ctx context.Context, db *DB, change agent.AgentChan
 		return a, tx.audit("agent updated", map[string]any{"change": change.Fields()})
 	})
 	if err != nil {
-		if f.cluster != nil && next.Name != old.Name {
-			err = errors.Join(err, f.cluster.Rename(db.id, old.Name))
+		if folder.cluster != nil && next.Name != old.Name {
+			err = errors.Join(err, folder.cluster.Rename(db.id, old.Name))
 		}
 		return a, err
 	}
 	db.update(func(r *record) { r.agent = a })
-	f.rename(db, old.Name, a.Name)
+	folder.rename(db, old.Name, a.Name)
 	db.notify(workAll, 0)
 	return a, nil
 }
 
-func (f *Folder) rename(db *DB, from, to string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.byID[db.id] != db {
+func (folder *Folder) rename(db *DB, from, to string) {
+	folder.mu.Lock()
+	defer folder.mu.Unlock()
+	if folder.byID[db.id] != db {
 		return // it has been deleted since
 	}
-	f.releaseName(db, from)
-	if key := agent.NameKey(to); f.names[key] == nil {
-		f.names[key] = db
+	folder.releaseName(db, from)
+	if key := agent.NameKey(to); folder.names[key] == nil {
+		folder.names[key] = db
 	}
 }
 
 // releaseName releases the agent's name. The caller holds f.mu.
-func (f *Folder) releaseName(db *DB, name string) {
-	if key := agent.NameKey(name); f.names[key] == db {
-		delete(f.names, key)
+func (folder *Folder) releaseName(db *DB, name string) {
+	if key := agent.NameKey(name); folder.names[key] == db {
+		delete(folder.names, key)
 	}
 }
 
 // DeleteAgent removes an agent with all its data. It waits for running transactions.
 // The default agent cannot be deleted.
-func (f *Folder) DeleteAgent(db *DB) error {
+func (folder *Folder) DeleteAgent(db *DB) error {
 	if db.id == agent.DefaultID {
 		return agent.Errorf(agent.CodeForbidden, "the default agent cannot be deleted")
 	}
-	if db == f.Linked() {
+	if db == folder.Linked() {
 		return agent.Errorf(
 			agent.CodeForbidden,
 			"the agent's file was opened from outside of the data folder and is not deleted",
 		)
 	}
-	unclaim, free := f.claim(db.id)
+	unclaim, free := folder.claim(db.id)
 	if !free {
 		return agent.NotFound("agent", db.id)
 	}
 	defer unclaim()
-	if known, err := f.Agent(db.id); err != nil || known != db {
+	if known, err := folder.Agent(db.id); err != nil || known != db {
 		return agent.NotFound("agent", db.id)
 	}
 	closing := db.closeWhenUnused(true)
-	if f.cluster != nil {
-		if err := f.cluster.Delete(db.id); err != nil {
-			f.register(db.id, row{record: *db.record.Load()}) // it is still there
+	if folder.cluster != nil {
+		if err := folder.cluster.Delete(db.id); err != nil {
+			folder.register(db.id, row{record: *db.record.Load()}) // it is still there
 			return fmt.Errorf("delete agent: %w", errors.Join(err, closing))
 		}
 	}
 	if err := os.Remove(db.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		f.register(db.id, row{record: *db.record.Load()}) // it is still there
+		folder.register(db.id, row{record: *db.record.Load()}) // it is still there
 		return fmt.Errorf("delete agent: %w", errors.Join(err, closing))
 	}
-	f.mu.Lock()
-	delete(f.byID, db.id)
-	f.releaseName(db, db.Agent().Name)
-	f.mu.Unlock()
+	folder.mu.Lock()
+	delete(folder.byID, db.id)
+	folder.releaseName(db, db.Agent().Name)
+	folder.mu.Unlock()
 	db.notify(workAll, 0)
-	if f.sink != nil {
-		f.sink.Deleted(db.id)
+	if folder.sink != nil {
+		folder.sink.Deleted(db.id)
 	}
-	if err := errors.Join(RemoveIfExists(db.path), SyncFolder(f.agentsPath())); err != nil {
+	if err := errors.Join(RemoveIfExists(db.path), SyncFolder(folder.agentsPath())); err != nil {
 		return fmt.Errorf("delete agent: %w", err)
 	}
 	return nil
@@ -254,18 +254,18 @@ func (db *DB) Stats(ctx context.Context) (agent.Stats, error) {
 }
 
 // makeDefault makes the built-in agent, under another name if its own is taken.
-func (f *Folder) makeDefault() error {
-	f.mu.RLock()
+func (folder *Folder) makeDefault() error {
+	folder.mu.RLock()
 	a := agent.Agent{
 		ID:     agent.DefaultID,
 		Name:   agent.DefaultID,
 		Status: agent.StatusActive,
 	}
-	for n := 2; !f.nameFree(a.Name, a.ID); n++ {
+	for n := 2; !folder.nameFree(a.Name, a.ID); n++ {
 		a.Name = fmt.Sprintf("%s-%d", agent.DefaultID, n)
 	}
-	f.mu.RUnlock()
-	if _, err := f.create(context.Background(), a); err != nil {
+	folder.mu.RUnlock()
+	if _, err := folder.create(context.Background(), a); err != nil {
 		return fmt.Errorf("make the default agent: %w", err)
 	}
 	return nil

@@ -16,22 +16,22 @@ var describedFiles = agent.Pattern(`^(\[(photo|video|document|audio|animation)(:
 // receiveAlbum stores the first message of an album, or adds a further one to it, whose
 // id stays 0. The album's files are downloaded when all messages have arrived; only then
 // is it answered, and an event.
-func (tx *Tx) receiveAlbum(g *agent.Gateway, album string, m *agent.Message) error {
+func (tx *Tx) receiveAlbum(gateway *agent.Gateway, album string, message *agent.Message) error {
 	found, err := all(tx, scanMessage, "SELECT "+messageColumns+` FROM messages WHERE conversation_id = ?1 AND metadata ->> '$.media_group_id' = ?2
-		AND id > (SELECT max(id) FROM messages WHERE conversation_id = ?1) - 100 AND role = 'user' ORDER BY id LIMIT 1`, m.ConversationID, album)
+		AND id > (SELECT max(id) FROM messages WHERE conversation_id = ?1) - 100 AND role = 'user' ORDER BY id LIMIT 1`, message.ConversationID, album)
 	if err != nil {
 		return err
 	}
-	stored := m
+	stored := message
 	if len(found) == 0 {
-		if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"gathering":true}`)); err != nil {
+		if message.Metadata, err = mergeObjects(message.Metadata, json.RawMessage(`{"gathering":true}`)); err != nil {
 			return err
 		}
 		var last int64
 		if err := tx.value(&last, "SELECT coalesce(max(seq), 0) FROM _events"); err != nil {
 			return err
 		}
-		if err := tx.appendTurn(m); err != nil {
+		if err := tx.appendTurn(message); err != nil {
 			return err
 		}
 		if _, err := tx.exec(notReceived, last); err != nil {
@@ -39,11 +39,11 @@ func (tx *Tx) receiveAlbum(g *agent.Gateway, album string, m *agent.Message) err
 		}
 	} else {
 		stored = &found[0]
-		if err := tx.joinAlbum(stored, m); err != nil {
+		if err := tx.joinAlbum(stored, message); err != nil {
 			return err
 		}
 	}
-	if err := tx.queueAttachments(g, stored); err != nil {
+	if err := tx.queueAttachments(gateway, stored); err != nil {
 		return err
 	}
 	_, err = tx.exec(
@@ -55,17 +55,17 @@ func (tx *Tx) receiveAlbum(g *agent.Gateway, album string, m *agent.Message) err
 }
 
 // joinAlbum adds a caption and files to the stored message of an album.
-func (tx *Tx) joinAlbum(stored *agent.Message, m *agent.Message) error {
+func (tx *Tx) joinAlbum(stored *agent.Message, message *agent.Message) error {
 	switch {
-	case describedFiles().MatchString(m.Content) && describedFiles().MatchString(stored.Content):
-		stored.Content += " " + m.Content
-	case describedFiles().MatchString(m.Content):
+	case describedFiles().MatchString(message.Content) && describedFiles().MatchString(stored.Content):
+		stored.Content += " " + message.Content
+	case describedFiles().MatchString(message.Content):
 	case describedFiles().MatchString(stored.Content):
-		stored.Content = m.Content
+		stored.Content = message.Content
 	default:
-		stored.Content += "\n" + m.Content
+		stored.Content += "\n" + message.Content
 	}
-	files := append(attachmentsOf(stored.Metadata), attachmentsOf(m.Metadata)...)
+	files := append(attachmentsOf(stored.Metadata), attachmentsOf(message.Metadata)...)
 	raw, err := json.Marshal(map[string]any{"attachments": files[:min(len(files), agent.MaxMessageAttachments)]})
 	if err != nil {
 		return err

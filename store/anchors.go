@@ -71,7 +71,7 @@ func (l *listed) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, int, 
 	} else if err != nil {
 		return nil, 0, err
 	}
-	a, err := l.anchorsFor(tx, moved, total)
+	anchors, err := l.anchorsFor(tx, moved, total)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -84,10 +84,10 @@ func (l *listed) skip(tx *Tx, keys []sortKey, offset, total int) (*Cursor, int, 
 		i = (first+anchorStep)/anchorStep - 1
 		rest = (i+1)*anchorStep - 1 - first
 	}
-	if i < 0 || i >= len(a.keys) {
+	if i < 0 || i >= len(anchors.keys) {
 		return nil, offset, nil
 	}
-	at := &Cursor{Values: []any{a.keys[i][0], a.keys[i][1]}}
+	at := &Cursor{Values: []any{anchors.keys[i][0], anchors.keys[i][1]}}
 	return at, rest, nil
 }
 
@@ -106,28 +106,28 @@ func (l *listed) anchorsFor(tx *Tx, moved, total int) (a anchors, err error) {
 		return anchors{}, err
 	}
 	var behind int
-	n := min(len(a.keys), total/anchorStep)
-	if n > 0 {
+	count := min(len(a.keys), total/anchorStep)
+	if count > 0 {
 		err = tx.value(
 			&behind,
 			"SELECT count(*) FROM (SELECT 1 FROM "+l.table+" WHERE (created_at, id) > (?, ?) LIMIT ?)",
-			a.keys[n-1][0],
-			a.keys[n-1][1],
+			a.keys[count-1][0],
+			a.keys[count-1][1],
 			2*anchorStep,
 		)
 	}
 	switch {
 	case err != nil:
 		return anchors{}, err
-	case n > 0 && n*anchorStep+behind != total && known > 0: // one was added among the others
+	case count > 0 && count*anchorStep+behind != total && known > 0: // one was added among the others
 		tx.db.anchors.put(l.table, anchors{})
 		return l.anchorsFor(tx, moved, total)
-	case n > 0 && n*anchorStep+behind != total:
+	case count > 0 && count*anchorStep+behind != total:
 		return anchors{}, nil
 	case len(a.keys) > known:
 		tx.db.anchors.put(l.table, a)
 	}
-	a.keys = a.keys[:n]
+	a.keys = a.keys[:count]
 	return a, nil
 }
 

@@ -39,31 +39,31 @@ func (tx *Tx) queueAnswers(g *agent.Gateway, messages []agent.Message) error {
 
 // queueAnswer queues one message, unless a program sent it, or its sender got too
 // many answers, which a person should look at.
-func (tx *Tx) queueAnswer(m *agent.Message) error {
+func (tx *Tx) queueAnswer(message *agent.Message) error {
 	var facts struct {
 		Gathering any `json:"gathering"` // of an album that is not complete
 	}
-	_ = json.Unmarshal(m.Metadata, &facts) // without them, it is answered
+	_ = json.Unmarshal(message.Metadata, &facts) // without them, it is answered
 	if facts.Gathering != nil {
 		return nil
 	}
-	r, err := tx.received(m.ID)
-	if err != nil || r == nil {
+	receivedMessage, err := tx.received(message.ID)
+	if err != nil || receivedMessage == nil {
 		return err
 	}
-	if r.Refused != "" {
-		return tx.logNotAnswered(agent.LevelInfo, r)
+	if receivedMessage.Refused != "" {
+		return tx.logNotAnswered(agent.LevelInfo, receivedMessage)
 	}
 	done, err := tx.exec(`INSERT INTO _answers(message_id, conversation_id, created_at)
 		SELECT ?2, v.id, ?1 FROM conversations v WHERE v.id = ?3 AND v.muted = 0
-		AND (SELECT count(*) FROM _answers) < ?4`, tx.Now, m.ID, m.ConversationID, maxUnanswered)
+		AND (SELECT count(*) FROM _answers) < ?4`, tx.Now, message.ID, message.ConversationID, maxUnanswered)
 	if err != nil || done.Changes == 0 {
 		return err
 	}
-	if may, err := tx.mayAnswer(r); err != nil || may {
+	if may, err := tx.mayAnswer(receivedMessage); err != nil || may {
 		return err
 	}
-	_, err = tx.dropAnswer(m.ID)
+	_, err = tx.dropAnswer(message.ID)
 	return err
 }
 
@@ -142,33 +142,41 @@ func (tx *Tx) pendingAnswer(conversationID string) (*pendingAnswer, error) {
 // attempt, so that an answer that crashes the program every time is eventually given
 // up.
 func (db *DB) BeginAnswer(ctx context.Context, conversationID string) (*agent.Message, error) {
-	p, err := Read(ctx, db, func(tx *Tx) (*pendingAnswer, error) {
+	answer, err := Read(ctx, db, func(tx *Tx) (*pendingAnswer, error) {
 		return tx.pendingAnswer(conversationID)
 	})
-	if err != nil || p == nil {
+	if err != nil || answer == nil {
 		return nil, err
 	}
 	return Write(ctx, db, func(tx *Tx) (*agent.Message, error) {
 		tx.claimWork(workAnswers)
-		p, err := tx.pendingAnswer(conversationID)
-		if err != nil || p == nil {
+		pendingAnswer, err := tx.pendingAnswer(conversationID)
+		if err != nil || pendingAnswer == nil {
 			return nil, err
 		}
-		reason, err := tx.noAnswerReason(conversationID, p)
+		reason, err := tx.noAnswerReason(conversationID, pendingAnswer)
 		if err != nil {
 			return nil, err
 		}
 		if reason != "" {
 			if reason != answerUnwanted {
-				err = tx.giveUpAnswer(conversationID, p.messageID, reason)
+				err = tx.giveUpAnswer(conversationID, pendingAnswer.messageID, reason)
 			}
-			_, dropped := tx.dropAnswer(p.messageID)
+			_, dropped := tx.dropAnswer(pendingAnswer.messageID)
 			return nil, errors.Join(err, dropped)
 		}
-		if _, err := tx.exec("UPDATE _answers SET tries = tries + 1 WHERE message_id = ?", p.messageID); err != nil {
+		if _, err := tx.exec(
+			"UPDATE _answers SET tries = tries + 1 WHERE message_id = ?",
+			pendingAnswer.messageID,
+		); err != nil {
 			return nil, err
 		}
-		found, err := all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE id = ?", p.messageID)
+		found, err := all(
+			tx,
+			scanMessage,
+			"SELECT "+messageColumns+" FROM messages WHERE id = ?",
+			pendingAnswer.messageID,
+		)
 		if err != nil || len(found) == 0 {
 			return nil, err
 		}
@@ -181,7 +189,7 @@ func (db *DB) BeginAnswer(ctx context.Context, conversationID string) (*agent.Me
 const answerUnwanted = "unwanted"
 
 // noAnswerReason returns why a message gets no answer, or "" if it gets one.
-func (tx *Tx) noAnswerReason(conversationID string, p *pendingAnswer) (string, error) {
+func (tx *Tx) noAnswerReason(conversationID string, answer *pendingAnswer) (string, error) {
 	var muted bool
 	if err := tx.value(&muted, "SELECT muted FROM conversations WHERE id = ?", conversationID); err != nil {
 		return "", err
@@ -192,9 +200,9 @@ func (tx *Tx) noAnswerReason(conversationID string, p *pendingAnswer) (string, e
 		return "", err
 	case muted || !wanted:
 		return answerUnwanted, nil
-	case p.tries >= maxAnswerTries:
+	case answer.tries >= maxAnswerTries:
 		return "the server was ended in the middle of it each time", nil
-	case tx.Now.Sub(p.createdAt.Time) > maxAnswerAge:
+	case tx.Now.Sub(answer.createdAt.Time) > maxAnswerAge:
 		return "it has waited for over a day", nil
 	}
 	return "", nil

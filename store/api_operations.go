@@ -26,29 +26,29 @@ type packedOperation struct {
 func packOperations(operations []agent.OperationDefinition) ([]packedOperation, error) {
 	packed := make([]packedOperation, len(operations))
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.BestSpeed)
+	writer, err := flate.NewWriter(&out, flate.BestSpeed)
 	if err != nil {
 		return nil, err
 	}
-	for i := range operations {
-		raw, err := json.Marshal(operations[i])
+	for index := range operations {
+		raw, err := json.Marshal(operations[index])
 		if err != nil {
 			return nil, err
 		}
-		tags, err := json.Marshal(orEmpty(operations[i].Tags))
+		tags, err := json.Marshal(orEmpty(operations[index].Tags))
 		if err != nil {
 			return nil, err
 		}
 		out.Reset()
-		w.Reset(&out)
-		if _, err := w.Write(raw); err != nil {
+		writer.Reset(&out)
+		if _, err := writer.Write(raw); err != nil {
 			return nil, err
 		}
-		if err := w.Close(); err != nil {
+		if err := writer.Close(); err != nil {
 			return nil, err
 		}
-		packed[i] = packedOperation{
-			OperationDefinition: &operations[i],
+		packed[index] = packedOperation{
+			OperationDefinition: &operations[index],
 			tags:                string(tags),
 			definition:          bytes.Clone(out.Bytes()),
 			hash:                operationHash(raw),
@@ -149,7 +149,7 @@ func operationHash(raw []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-func (tx *Tx) operation(apiID, ref string) (o agent.OperationDefinition, err error) {
+func (tx *Tx) operation(apiID, ref string) (definition agent.OperationDefinition, err error) {
 	found, err := all(
 		tx,
 		func(rows *sqlite.Rows) (raw []byte, err error) {
@@ -160,13 +160,13 @@ func (tx *Tx) operation(apiID, ref string) (o agent.OperationDefinition, err err
 		apiID, ref,
 	)
 	if err != nil {
-		return o, err
+		return definition, err
 	}
 	if len(found) == 0 {
-		return o, agent.NotFound("operation", ref)
+		return definition, agent.NotFound("operation", ref)
 	}
-	err = unpackOperation(found[0], &o)
-	return o, err
+	err = unpackOperation(found[0], &definition)
+	return definition, err
 }
 
 // inflaters are reused, since each has a window and tables of 40 KB.

@@ -91,18 +91,18 @@ func (tx *Tx) completeAPIs(page []agent.API) error {
 }
 
 // CreateAPI stores an API with its operations.
-func (db *DB) CreateAPI(ctx context.Context, a agent.API, operations []agent.OperationDefinition) (agent.API, error) {
+func (db *DB) CreateAPI(ctx context.Context, api agent.API, operations []agent.OperationDefinition) (agent.API, error) {
 	packed, err := packOperations(operations)
 	if err != nil {
-		return a, err
+		return api, err
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.API, error) {
-		a := a
-		var n int
-		if err := tx.value(&n, "SELECT count(*) FROM _apis"); err != nil {
+		a := api
+		var count int
+		if err := tx.value(&count, "SELECT count(*) FROM _apis"); err != nil {
 			return a, err
 		}
-		if n >= agent.MaxAPIs {
+		if count >= agent.MaxAPIs {
 			return a, agent.Errorf(
 				agent.CodeConflict,
 				"an agent has at most %d APIs",
@@ -128,22 +128,23 @@ func (db *DB) CreateAPI(ctx context.Context, a agent.API, operations []agent.Ope
 }
 
 // writeAPI runs a statement with the columns of an API.
-func (tx *Tx) writeAPI(a *agent.API, statement string) error {
+func (tx *Tx) writeAPI(api *agent.API, statement string) error {
 	var raw [3][]byte
-	for i, v := range []any{orEmpty(a.Servers), orEmpty(a.Security), orEmpty(a.Warnings)} {
+	for i, v := range []any{orEmpty(api.Servers), orEmpty(api.Security), orEmpty(api.Warnings)} {
 		var err error
 		if raw[i], err = json.Marshal(v); err != nil {
 			return err
 		}
 	}
 	_, err := tx.exec(
-		statement, a.ID, a.Name, a.Title, a.Version, a.Format, a.URL, a.ServerURL, string(raw[0]), a.Credential,
-		a.Operations, string(raw[1]), string(raw[2]), a.SHA256, a.CreatedAt, a.UpdatedAt,
+		statement, api.ID, api.Name, api.Title, api.Version, api.Format, api.URL, api.ServerURL,
+		string(raw[0]), api.Credential, api.Operations, string(raw[1]), string(raw[2]), api.SHA256,
+		api.CreatedAt, api.UpdatedAt,
 	)
 	if isUnique(err) {
 		return agent.Errorf(agent.CodeConflict, "an API of this name already exists").
 			With("field", "name").
-			With("name", a.Name)
+			With("name", api.Name)
 	}
 	return err
 }
@@ -159,16 +160,16 @@ func orEmpty[T any](list []T) []T {
 // nil. check gets the places that call the API and may refuse the update.
 func (db *DB) UpdateAPI(
 	ctx context.Context,
-	a agent.API,
+	api agent.API,
 	operations []agent.OperationDefinition,
 	check func([]agent.APIUse) error,
 ) (agent.API, error) {
 	packed, err := packOperations(operations)
 	if err != nil {
-		return a, err
+		return api, err
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.API, error) {
-		a := a
+		a := api
 		before, err := tx.api(a.ID)
 		if err != nil {
 			return a, err
@@ -208,7 +209,7 @@ func (db *DB) UpdateAPI(
 // DeleteAPI removes an API that is no longer called from anywhere.
 func (db *DB) DeleteAPI(ctx context.Context, ref string) error {
 	return db.Do(ctx, func(tx *Tx) error {
-		a, err := tx.api(ref)
+		api, err := tx.api(ref)
 		if err != nil {
 			return err
 		}
@@ -216,15 +217,15 @@ func (db *DB) DeleteAPI(ctx context.Context, ref string) error {
 		if err != nil {
 			return err
 		}
-		if uses := usesOfAPI(&a, references); len(uses) > 0 {
+		if uses := usesOfAPI(&api, references); len(uses) > 0 {
 			return agent.Errorf(
 				agent.CodeConflict,
 				"the API is in use; remove it there first",
 			).With("used_by", uses)
 		}
-		if err := tx.deleteRow("_apis", "API", a.ID); err != nil {
+		if err := tx.deleteRow("_apis", "API", api.ID); err != nil {
 			return err
 		}
-		return tx.audit("API deleted", map[string]any{"api_id": a.ID, "name": a.Name})
+		return tx.audit("API deleted", map[string]any{"api_id": api.ID, "name": api.Name})
 	})
 }

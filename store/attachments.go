@@ -83,57 +83,57 @@ type AttachmentDownload struct {
 func (db *DB) BeginAttachment(ctx context.Context, conversationID string, now agent.Time) (*AttachmentDownload, error) {
 	return Write(ctx, db, func(tx *Tx) (*AttachmentDownload, error) {
 		tx.claimWork(workAttachments)
-		d, gatewayID := AttachmentDownload{}, ""
+		download, gatewayID := AttachmentDownload{}, ""
 		var metadata json.RawMessage
 		err := tx.row(`SELECT a.message_id, a.n, a.gateway_id, a.attempts + 1, m.metadata FROM _attachments a JOIN messages m ON m.id = a.message_id
 			WHERE m.conversation_id = ? AND a.upload = '' AND a.next_attempt_at <= ? ORDER BY a.message_id, a.n LIMIT 1`, conversationID, now).
-			Scan(&d.MessageID, &d.N, &gatewayID, &d.Attempt, (*rawJSON)(&metadata))
+			Scan(&download.MessageID, &download.N, &gatewayID, &download.Attempt, (*rawJSON)(&metadata))
 		if errors.Is(err, sqlite.ErrNoRows) {
 			return nil, nil
 		} else if err != nil {
 			return nil, err
 		}
-		if files := attachmentsOf(metadata); d.N < len(files) {
-			d.Attachment = files[d.N]
+		if files := attachmentsOf(metadata); download.N < len(files) {
+			download.Attachment = files[download.N]
 		}
-		if err := tx.endAlbum(gatewayID, d.MessageID); err != nil {
+		if err := tx.endAlbum(gatewayID, download.MessageID); err != nil {
 			return nil, err
 		}
 		var kept struct {
 			ExternalID string `json:"external_id"`
 		}
 		_ = json.Unmarshal(metadata, &kept)
-		d.ExternalID = kept.ExternalID
-		if d.Gateway, err = tx.openGateway(gatewayID); agent.ErrorCode(err) == agent.CodeNotFound {
-			d.Gateway, err = OpenGateway{}, nil
+		download.ExternalID = kept.ExternalID
+		if download.Gateway, err = tx.openGateway(gatewayID); agent.ErrorCode(err) == agent.CodeNotFound {
+			download.Gateway, err = OpenGateway{}, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		_, err = tx.exec(
 			"UPDATE _attachments SET attempts = ? WHERE message_id = ? AND n = ?",
-			d.Attempt, d.MessageID, d.N,
+			download.Attempt, download.MessageID, download.N,
 		)
-		return &d, err
+		return &download, err
 	})
 }
 
 // EndAttachment stores a downloaded file, whose bytes ReceiveFile took, and marks it
 // as stored in the message. The agent's oldest files are deleted to make room.
-func (db *DB) EndAttachment(ctx context.Context, d *AttachmentDownload, file *Upload) error {
+func (db *DB) EndAttachment(ctx context.Context, download *AttachmentDownload, file *Upload) error {
 	kept, err := Write(ctx, db, func(tx *Tx) (bool, error) {
 		tx.claimWork(workAttachments)
 		done, err := tx.exec(
 			"UPDATE _attachments SET upload = ?, name = ?, media_type = ?, size = ?, next_attempt_at = NULL "+
 				"WHERE message_id = ? AND n = ? AND upload = ''",
-			file.id, file.Name, file.MediaType, file.Size, d.MessageID, d.N,
+			file.id, file.Name, file.MediaType, file.Size, download.MessageID, download.N,
 		)
 		if err != nil || done.Changes == 0 { // the message was deleted meanwhile
 			return false, err
 		}
-		a := d.Attachment
+		a := download.Attachment
 		a.Status, a.Error, a.Name, a.MimeType, a.Size = agent.AttachmentStored, "", file.Name, file.MediaType, file.Size
-		if err := tx.describeAttachment(d.MessageID, d.N, a); err != nil {
+		if err := tx.describeAttachment(download.MessageID, download.N, a); err != nil {
 			return false, err
 		}
 		return true, tx.dropOldAttachments()
@@ -147,13 +147,17 @@ func (db *DB) EndAttachment(ctx context.Context, d *AttachmentDownload, file *Up
 // FailAttachment notes why a file was not downloaded and schedules the next attempt
 // at next. If that is zero there is none, and the message says that the download
 // failed.
-func (db *DB) FailAttachment(ctx context.Context, d *AttachmentDownload, problem string, next agent.Time) error {
+func (db *DB) FailAttachment(ctx context.Context, download *AttachmentDownload, problem string, next agent.Time) error {
 	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workAttachments)
-		a := d.Attachment
+		a := download.Attachment
 		a.Error = agent.Clip(problem, 500)
 		query, args :=
-			"UPDATE _attachments SET next_attempt_at = ? WHERE message_id = ? AND n = ?", []any{next, d.MessageID, d.N}
+			"UPDATE _attachments SET next_attempt_at = ? WHERE message_id = ? AND n = ?", []any{
+				next,
+				download.MessageID,
+				download.N,
+			}
 		if next.IsZero() {
 			a.Status = agent.AttachmentFailed
 			query, args = "DELETE FROM _attachments WHERE message_id = ? AND n = ?", args[1:]
@@ -162,7 +166,7 @@ func (db *DB) FailAttachment(ctx context.Context, d *AttachmentDownload, problem
 		if err != nil || done.Changes == 0 { // the message was deleted meanwhile
 			return err
 		}
-		return tx.describeAttachment(d.MessageID, d.N, a)
+		return tx.describeAttachment(download.MessageID, download.N, a)
 	})
 }
 

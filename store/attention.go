@@ -71,7 +71,7 @@ func (c *conn) attention(now agent.Time) (Attention, error) {
 // Attention counts what needs a person's attention. It does not open a closed file:
 // for one it returns the counts as of its last close, or none if it was never open.
 func (db *DB) Attention(ctx context.Context) (Attention, error) {
-	a, open, now := Attention{}, false, agent.Now()
+	attention, open, now := Attention{}, false, agent.Now()
 	err := db.ifOpen(func(f *file) error {
 		open = true
 		r, err := f.reader(ctx)
@@ -79,13 +79,13 @@ func (db *DB) Attention(ctx context.Context) (Attention, error) {
 			return err
 		}
 		defer f.putBack(r, true)
-		if a, err = r.attention(now); err != nil {
+		if attention, err = r.attention(now); err != nil {
 			return err
 		}
 		return f.awaitShipped(ctx)
 	})
 	if open {
-		return a, explain(err)
+		return attention, explain(err)
 	}
 	return db.record.Load().attention.At(now), nil
 }

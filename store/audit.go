@@ -83,8 +83,8 @@ func (db *DB) Logs(ctx context.Context, lf LogFilter, p Page) ([]agent.Log, int,
 		db,
 		p.Search,
 		func(tx *Tx) (page []agent.Log, err error) {
-			f := lf.filter(p.Order)
-			if f.count != "" {
+			filter := lf.filter(p.Order)
+			if filter.count != "" {
 				counted := false
 				if err := tx.value(
 					&counted,
@@ -93,36 +93,36 @@ func (db *DB) Logs(ctx context.Context, lf LogFilter, p Page) ([]agent.Log, int,
 					return nil, err
 				}
 				if !counted {
-					f.count, f.indexed = "", false
+					filter.count, filter.indexed = "", false
 					if err := tx.wantFor("logs", "logs_filtered"); err != nil {
 						return nil, err
 					}
 				}
 			}
-			page, total, err = logListing.list(tx, f, p)
+			page, total, err = logListing.list(tx, filter, p)
 			return page, err
 		},
 	)
 	return page, total, err
 }
 
-func (lf LogFilter) filter(order []Order) (f filter) {
-	f.in("level", lf.Levels...)
-	f.in("source", lf.Sources...)
-	if len(f.where) > 0 && lf.From.IsZero() && lf.To.IsZero() {
-		f.countBy("logs", "level", "source")
+func (lf LogFilter) filter(order []Order) (filter filter) {
+	filter.in("level", lf.Levels...)
+	filter.in("source", lf.Sources...)
+	if len(filter.where) > 0 && lf.From.IsZero() && lf.To.IsZero() {
+		filter.countBy("logs", "level", "source")
 	}
-	f.indexed = len(f.where) <= 1 && sortedBy(order, "created_at")
-	if f.indexed && len(f.where) == 1 {
-		f.split = f.where[0].column
+	filter.indexed = len(filter.where) <= 1 && sortedBy(order, "created_at")
+	if filter.indexed && len(filter.where) == 1 {
+		filter.split = filter.where[0].column
 	}
 	if !lf.From.IsZero() {
-		f.add("created_at >= ?", lf.From)
+		filter.add("created_at >= ?", lf.From)
 	}
 	if !lf.To.IsZero() {
-		f.add("created_at < ?", lf.To)
+		filter.add("created_at < ?", lf.To)
 	}
-	return f
+	return filter
 }
 
 // listPage runs a listing in its own read transaction.

@@ -93,15 +93,15 @@ func (tx *Tx) cause(executionID string) (*ReceivedMessage, error) {
 // mayAnswer reports whether a message may be answered automatically, and counts it.
 // Several answers to a message count once. If its sender has been answered too often, a
 // person should look at it.
-func (tx *Tx) mayAnswer(m *ReceivedMessage) (may bool, err error) {
-	key, limit := cmp.Or(m.contactID, m.conversationID), maxSenderAnswers
-	if len(m.Senders) > 0 {
-		key, limit = mailbox.Key(m.Senders[0]), maxMailAnswers
+func (tx *Tx) mayAnswer(message *ReceivedMessage) (may bool, err error) {
+	key, limit := cmp.Or(message.contactID, message.conversationID), maxSenderAnswers
+	if len(message.Senders) > 0 {
+		key, limit = mailbox.Key(message.Senders[0]), maxMailAnswers
 	}
 	switch {
-	case m.Refused != "":
+	case message.Refused != "":
 		return false, nil
-	case m.gateway == agent.GatewayWeb:
+	case message.gateway == agent.GatewayWeb:
 		return true, nil
 	}
 	since := agent.At(tx.Now.Add(-answersWithin))
@@ -111,22 +111,22 @@ func (tx *Tx) mayAnswer(m *ReceivedMessage) (may bool, err error) {
 	if _, err := tx.exec(
 		`INSERT INTO _mail_answers(address, message_id, created_at) SELECT ?1, ?2, ?3
 		WHERE (SELECT count(*) FROM _mail_answers WHERE address = ?1) < ?4 ON CONFLICT DO NOTHING`,
-		key, m.id, tx.Now, limit,
+		key, message.id, tx.Now, limit,
 	); err != nil {
 		return false, err
 	}
 	if err := tx.value(
 		&may,
 		"SELECT EXISTS (SELECT 1 FROM _mail_answers WHERE address = ? AND message_id = ?)",
-		key, m.id,
+		key, message.id,
 	); err != nil || may {
 		return may, err
 	}
-	m.Refused = fmt.Sprintf("the sender has already been answered %d times within a day", limit)
-	if _, err := tx.exec("UPDATE conversations SET needs_human = 1 WHERE id = ?", m.conversationID); err != nil {
+	message.Refused = fmt.Sprintf("the sender has already been answered %d times within a day", limit)
+	if _, err := tx.exec("UPDATE conversations SET needs_human = 1 WHERE id = ?", message.conversationID); err != nil {
 		return false, err
 	}
-	return false, tx.logNotAnswered(agent.LevelWarn, m)
+	return false, tx.logNotAnswered(agent.LevelWarn, message)
 }
 
 func (tx *Tx) logNotAnswered(level agent.Level, m *ReceivedMessage) error {
@@ -156,11 +156,11 @@ func (tx *Tx) refusesAnswer(executionID string, conversations, contacts []string
 	if executionID == "" {
 		return "", nil
 	}
-	m, err := tx.cause(executionID)
-	if err != nil || m == nil {
+	message, err := tx.cause(executionID)
+	if err != nil || message == nil {
 		return "", err
 	}
-	answers := slices.Contains(conversations, m.conversationID)
+	answers := slices.Contains(conversations, message.conversationID)
 	for _, id := range conversations {
 		c, err := tx.conversation(id)
 		if err != nil {
@@ -168,11 +168,11 @@ func (tx *Tx) refusesAnswer(executionID string, conversations, contacts []string
 		}
 		contacts = append(contacts, c.ContactID)
 	}
-	if !answers && (m.contactID == "" || !slices.Contains(contacts, m.contactID)) {
+	if !answers && (message.contactID == "" || !slices.Contains(contacts, message.contactID)) {
 		return "", nil
 	}
-	_, err = tx.mayAnswer(m)
-	return m.Refused, err
+	_, err = tx.mayAnswer(message)
+	return message.Refused, err
 }
 
 // OwnAddresses returns the addresses and numbers from which the agent sends.

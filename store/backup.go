@@ -118,12 +118,12 @@ func finishCopy(path string) error {
 // under its old name or name-2, name-3, …. owner, if not empty, becomes an owner of
 // it. A file larger than limit bytes is ErrTooLarge; anything but a complete agent's
 // file of a known version, with the schema of that version, is INVALID_FILE.
-func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.Identity) (*DB, error) {
-	if f.ended.Load() {
+func (folder *Folder) Import(ctx context.Context, reader io.Reader, limit int64, by agent.Identity) (*DB, error) {
+	if folder.ended.Load() {
 		return nil, ErrClosed
 	}
-	temp := f.tempPath(agent.NewID("import"))
-	err := receiveTemp(temp, r, limit)
+	temp := folder.tempPath(agent.NewID("import"))
+	err := receiveTemp(temp, reader, limit)
 	if err == nil {
 		err = checkImport(ctx, temp)
 	}
@@ -133,17 +133,17 @@ func (f *Folder) Import(ctx context.Context, r io.Reader, limit int64, by agent.
 	if err != nil {
 		return nil, explain(errors.Join(err, RemoveIfExists(temp)))
 	}
-	db, err := f.addCopy(ctx, temp, arrival{
+	db, err := folder.addCopy(ctx, temp, arrival{
 		owner:    by.Email,
-		entitled: func(id string) bool { return f.hasOwnRole(by, id) },
+		entitled: func(id string) bool { return folder.hasOwnRole(by, id) },
 	})
 	return db, invalidFileError(err)
 }
 
 // hasOwnRole reports whether someone has a role of their own on the agent with this
 // id. The admins that a file lists prove nothing.
-func (f *Folder) hasOwnRole(by agent.Identity, id string) bool {
-	db := f.known(id)
+func (folder *Folder) hasOwnRole(by agent.Identity, id string) bool {
+	db := folder.known(id)
 	return by.Open || db != nil && by.RoleOn(id, db.Roles(), agent.RoleNone) != agent.RoleNone
 }
 
@@ -220,58 +220,58 @@ type arrival struct {
 
 // addCopy moves a checked copy among the agents and adopts it, under its old id if
 // that is free.
-func (f *Folder) addCopy(ctx context.Context, temp string, a arrival) (*DB, error) {
-	found, err := prepareCopy(ctx, temp, a.owner)
+func (folder *Folder) addCopy(ctx context.Context, temp string, arrival arrival) (*DB, error) {
+	found, err := prepareCopy(ctx, temp, arrival.owner)
 	if err != nil {
 		return nil, explain(errors.Join(err, RemoveIfExists(temp)))
 	}
 	// Under its old id the credentials could be decrypted: they are encrypted for
 	// that id.
-	found.locked = !a.entitled(found.id)
-	id, unclaim := f.claimCopy(found.id, a.name != "" || found.locked)
+	found.locked = !arrival.entitled(found.id)
+	id, unclaim := folder.claimCopy(found.id, arrival.name != "" || found.locked)
 	defer unclaim()
-	err = place(temp, f.filePath(id))
+	err = place(temp, folder.filePath(id))
 	if err != nil {
 		return nil, explain(errors.Join(err, RemoveIfExists(temp)))
 	}
-	take := func() *DB { return f.adopt(id, found) }
-	if a.name != "" {
+	take := func() *DB { return folder.adopt(id, found) }
+	if arrival.name != "" {
 		take = func() *DB {
-			return f.adoptAs(id, a.name, found)
+			return folder.adoptAs(id, arrival.name, found)
 		}
 	}
 	db := take()
 	if err := db.Problem(); err != nil {
-		return nil, errors.Join(err, f.discard(db))
+		return nil, errors.Join(err, folder.discard(db))
 	}
 	return db, nil
 }
 
 // discard removes a copy that could not be adopted, so that nothing of it is left. The
 // caller has claimed its file.
-func (f *Folder) discard(db *DB) error {
+func (folder *Folder) discard(db *DB) error {
 	err := db.closeWhenUnused(true)
-	f.mu.Lock()
-	if f.byID[db.id] == db {
-		delete(f.byID, db.id)
+	folder.mu.Lock()
+	if folder.byID[db.id] == db {
+		delete(folder.byID, db.id)
 	}
-	f.mu.Unlock()
+	folder.mu.Unlock()
 	return errors.Join(err, RemoveIfExists(db.path))
 }
 
 // claimCopy claims an id for a copy: its old one if that is free and the copy need
 // not become another agent.
-func (f *Folder) claimCopy(old string, another bool) (id string, unclaim func()) {
+func (folder *Folder) claimCopy(old string, another bool) (id string, unclaim func()) {
 	if !another && isFileName(old) {
-		if unclaim, free := f.claim(old); free {
-			if _, err := os.Lstat(f.filePath(old)); errors.Is(err, fs.ErrNotExist) && f.known(old) == nil {
+		if unclaim, free := folder.claim(old); free {
+			if _, err := os.Lstat(folder.filePath(old)); errors.Is(err, fs.ErrNotExist) && folder.known(old) == nil {
 				return old, unclaim
 			}
 			unclaim()
 		}
 	}
 	id = agent.NewID(agent.KindAgent)
-	unclaim, _ = f.claim(id)
+	unclaim, _ = folder.claim(id)
 	return id, unclaim
 }
 
@@ -279,29 +279,29 @@ func (f *Folder) claimCopy(old string, another bool) (id string, unclaim func())
 // that it is adopted as a copy even under its old id. It returns what the copy says
 // about its agent.
 func prepareCopy(ctx context.Context, path, owner string) (found row, err error) {
-	c, err := openConn(source(path, sqlite.ReadWrite, writerPragmas...))
+	conn, err := openConn(source(path, sqlite.ReadWrite, writerPragmas...))
 	if err != nil {
 		return row{}, err
 	}
 	defer func() {
-		err = errors.Join(err, c.close())
+		err = errors.Join(err, conn.close())
 	}()
-	if err := migrate(c); err != nil {
+	if err := migrate(conn); err != nil {
 		return row{}, refused(err)
 	}
 	if owner != "" {
-		tx := newTx(ctx, c, nil)
+		tx := newTx(ctx, conn, nil)
 		if err := tx.insertOwner(owner); err != nil {
 			return row{}, err
 		}
-		if _, err := c.exec("UPDATE _agent SET owner_email = ?", owner); err != nil {
+		if _, err := conn.exec("UPDATE _agent SET owner_email = ?", owner); err != nil {
 			return row{}, err
 		}
 	}
-	if _, err := c.exec("UPDATE _agent SET folder = ''"); err != nil {
+	if _, err := conn.exec("UPDATE _agent SET folder = ''"); err != nil {
 		return row{}, err
 	}
-	return readRow(c)
+	return readRow(conn)
 }
 
 func (tx *Tx) insertOwner(email string) error {
@@ -311,20 +311,20 @@ func (tx *Tx) insertOwner(email string) error {
 }
 
 // Fork copies an agent under a new name. The copy is paused.
-func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, error) {
-	if f.ended.Load() {
+func (folder *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, error) {
+	if folder.ended.Load() {
 		return nil, ErrClosed
 	}
 	wanted := agent.Agent{Name: name, Status: agent.StatusPaused}
 	if err := wanted.Validate(); err != nil {
 		return nil, err
 	}
-	release, err := f.reserveName(name, "")
+	release, err := folder.reserveName(name, "")
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	temp := f.tempPath(agent.NewID("fork"))
+	temp := folder.tempPath(agent.NewID("fork"))
 	err = db.copyTo(ctx, temp)
 	if err == nil {
 		err = checkCopy(ctx, temp)
@@ -332,7 +332,7 @@ func (f *Folder) Fork(ctx context.Context, db *DB, name, owner string) (*DB, err
 	if err != nil {
 		return nil, errors.Join(err, RemoveIfExists(temp))
 	}
-	return f.addCopy(ctx, temp, arrival{
+	return folder.addCopy(ctx, temp, arrival{
 		name:     name,
 		owner:    owner,
 		entitled: func(id string) bool { return id == db.id },

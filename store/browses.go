@@ -21,24 +21,25 @@ var browseListing = listing[agent.Browse]{listed{
 	search:  []string{"id", "goal"},
 }, scanBrowse}
 
-func scanBrowse(rows *sqlite.Rows) (b agent.Browse, err error) {
+func scanBrowse(rows *sqlite.Rows) (browse agent.Browse, err error) {
 	var hosts, variables, result rawJSON
 	if err := rows.Scan(
-		&b.ID, &b.SessionID, &b.Status, &b.Goal, &b.MaxSteps, &b.MaxTokens, &hosts, &variables, &b.Takeover, &result,
-		&b.Reason, &b.TakeoverID, &b.StepCount, &b.InputTokens, &b.OutputTokens, &b.CreatedAt, &b.EndedAt,
+		&browse.ID, &browse.SessionID, &browse.Status, &browse.Goal, &browse.MaxSteps, &browse.MaxTokens, &hosts,
+		&variables, &browse.Takeover, &result, &browse.Reason, &browse.TakeoverID, &browse.StepCount,
+		&browse.InputTokens, &browse.OutputTokens, &browse.CreatedAt, &browse.EndedAt,
 	); err != nil {
-		return b, err
+		return browse, err
 	}
 	for raw, into := range map[*rawJSON]any{
-		&hosts:     &b.Hosts,
-		&variables: &b.Variables,
-		&result:    &b.Result,
+		&hosts:     &browse.Hosts,
+		&variables: &browse.Variables,
+		&result:    &browse.Result,
 	} {
 		if err := json.Unmarshal(*raw, into); err != nil {
-			return b, err
+			return browse, err
 		}
 	}
-	return b, nil
+	return browse, nil
 }
 
 // Browses lists the browses of a session, newest first.
@@ -49,8 +50,11 @@ func (db *DB) Browses(ctx context.Context, sessionID string, p Page) ([]agent.Br
 }
 
 // Browse reads a browse of a session with its steps.
-func (db *DB) Browse(ctx context.Context, sessionID, id string) (b agent.Browse, steps []agent.BrowseStep, err error) {
-	b, err = Read(ctx, db, func(tx *Tx) (agent.Browse, error) {
+func (db *DB) Browse(
+	ctx context.Context,
+	sessionID, id string,
+) (browse agent.Browse, steps []agent.BrowseStep, err error) {
+	browse, err = Read(ctx, db, func(tx *Tx) (agent.Browse, error) {
 		found, err := all(
 			tx,
 			scanBrowse,
@@ -73,7 +77,7 @@ func (db *DB) Browse(ctx context.Context, sessionID, id string) (b agent.Browse,
 		)
 		return found[0], err
 	})
-	return b, steps, err
+	return browse, steps, err
 }
 
 func scanBrowseStep(rows *sqlite.Rows) (s agent.BrowseStep, err error) {
@@ -85,12 +89,12 @@ func scanBrowseStep(rows *sqlite.Rows) (s agent.BrowseStep, err error) {
 // CreateBrowse stores a new browse. If another browse of its session has not ended,
 // it returns CONFLICT with that one's id. The agent's oldest ended browses beyond
 // the limit are deleted.
-func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
-	hosts, err := json.Marshal(b.Hosts)
+func (db *DB) CreateBrowse(ctx context.Context, browse agent.Browse) error {
+	hosts, err := json.Marshal(browse.Hosts)
 	if err != nil {
 		return err
 	}
-	variables, err := json.Marshal(b.Variables)
+	variables, err := json.Marshal(browse.Variables)
 	if err != nil {
 		return err
 	}
@@ -99,7 +103,7 @@ func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 			tx,
 			scanBrowse,
 			"SELECT "+browseColumns+" FROM _browses WHERE session_id = ? AND ended_at IS NULL",
-			b.SessionID,
+			browse.SessionID,
 		)
 		if err != nil {
 			return err
@@ -116,22 +120,22 @@ func (db *DB) CreateBrowse(ctx context.Context, b agent.Browse) error {
 		}
 		if _, err := tx.exec(
 			"INSERT INTO _browses("+browseColumns+") VALUES (?,?,?,?,?,?,?,?,?,NULL,'','',0,0,0,?,NULL)",
-			b.ID, b.SessionID, b.Status, b.Goal, b.MaxSteps, b.MaxTokens, string(hosts), string(variables),
-			b.Takeover, b.CreatedAt,
+			browse.ID, browse.SessionID, browse.Status, browse.Goal, browse.MaxSteps, browse.MaxTokens,
+			string(hosts), string(variables), browse.Takeover, browse.CreatedAt,
 		); err != nil {
 			return err
 		}
 		return tx.audit("goal given to browser session", map[string]any{
-			"session_id": b.SessionID,
-			"browse_id":  b.ID,
+			"session_id": browse.SessionID,
+			"browse_id":  browse.ID,
 		})
 	})
 }
 
 // UpdateBrowse stores the state and the new steps of a browse. One that has ended is
 // not changed.
-func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.BrowseStep) error {
-	result, err := json.Marshal(b.Result)
+func (db *DB) UpdateBrowse(ctx context.Context, browse agent.Browse, steps ...agent.BrowseStep) error {
+	result, err := json.Marshal(browse.Result)
 	if err != nil {
 		return err
 	}
@@ -139,9 +143,10 @@ func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.B
 		done, err := tx.exec(
 			`UPDATE _browses SET status = ?, result = ?, reason = ?, takeover_id = ?, step_count = ?, input_tokens = ?, output_tokens = ?, ended_at = ?
 			WHERE id = ? AND ended_at IS NULL`,
-			b.Status,
+			browse.Status,
 			string(result),
-			b.Reason, b.TakeoverID, b.StepCount, b.InputTokens, b.OutputTokens, b.EndedAt, b.ID,
+			browse.Reason, browse.TakeoverID, browse.StepCount, browse.InputTokens, browse.OutputTokens,
+			browse.EndedAt, browse.ID,
 		)
 		if err != nil || done.Changes == 0 {
 			return err
@@ -150,7 +155,8 @@ func (db *DB) UpdateBrowse(ctx context.Context, b agent.Browse, steps ...agent.B
 			if _, err := tx.exec(
 				"INSERT INTO _browse_steps(browse_id, step, action, selector, text, description, url, error, "+
 					"duration_ms, created_at) VALUES (?,?,?,?,?,?,?,?,?,?)",
-				b.ID, s.Step, s.Action, s.Selector, s.Text, s.Description, s.URL, s.Error, s.DurationMS, s.CreatedAt,
+				browse.ID, s.Step, s.Action, s.Selector, s.Text, s.Description, s.URL, s.Error,
+				s.DurationMS, s.CreatedAt,
 			); err != nil {
 				return err
 			}

@@ -44,31 +44,31 @@ type Bundled struct {
 }
 
 // CreateBundle creates everything in a bundle, or nothing.
-func (db *DB) CreateBundle(ctx context.Context, b Bundle) (Bundled, error) {
+func (db *DB) CreateBundle(ctx context.Context, bundle Bundle) (Bundled, error) {
 	return Write(ctx, db, func(tx *Tx) (out Bundled, err error) {
-		for _, use := range b.Uses {
+		for _, use := range bundle.Uses {
 			if err := tx.checkUse(use); err != nil {
 				return out, err
 			}
 		}
-		for _, g := range b.Gateways {
+		for _, g := range bundle.Gateways {
 			made, err := tx.insertGateway(g.Gateway, g.Config, g.Secret)
 			if err != nil {
 				return out, err
 			}
 			out.Gateways = append(out.Gateways, made)
 		}
-		if b.Source != nil {
-			made, err := tx.insertSource(*b.Source, nil)
+		if bundle.Source != nil {
+			made, err := tx.insertSource(*bundle.Source, nil)
 			if err != nil {
 				return out, err
 			}
 			out.Source = &made
 		}
-		if out.Workflow, err = tx.insertWorkflow(b.Workflow); err != nil || b.Schedule == nil {
+		if out.Workflow, err = tx.insertWorkflow(bundle.Workflow); err != nil || bundle.Schedule == nil {
 			return out, err
 		}
-		made, err := tx.insertSchedule(*b.Schedule, b.CheckSchedule)
+		made, err := tx.insertSchedule(*bundle.Schedule, bundle.CheckSchedule)
 		out.Schedule = &made
 		return out, err
 	})

@@ -32,32 +32,32 @@ func (db *DB) CannedReplies(ctx context.Context, p Page) ([]agent.CannedReply, i
 // CreateCannedReply adds a canned reply. It returns CONFLICT if the shortcut is
 // taken.
 func (db *DB) CreateCannedReply(ctx context.Context, change agent.CannedReplyChange) (agent.CannedReply, error) {
-	var r agent.CannedReply
-	change.Apply(&r)
-	if err := r.Validate(); err != nil {
-		return r, err
+	var reply agent.CannedReply
+	change.Apply(&reply)
+	if err := reply.Validate(); err != nil {
+		return reply, err
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.CannedReply, error) {
-		r := r
-		var n int
-		if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'canned_replies'"); err != nil {
-			return r, err
+		cannedReply := reply
+		var count int
+		if err := tx.value(&count, "SELECT n FROM _counts WHERE name = 'canned_replies'"); err != nil {
+			return cannedReply, err
 		}
-		if n >= maxCanned {
-			return r, agent.Errorf(
+		if count >= maxCanned {
+			return cannedReply, agent.Errorf(
 				agent.CodeConflict,
 				"an agent has at most %d canned replies",
 				maxCanned,
 			).With("limit", maxCanned)
 		}
-		r.ID, r.CreatedAt, r.UpdatedAt = agent.NewID(agent.KindReply), tx.Now, tx.Now
+		cannedReply.ID, cannedReply.CreatedAt, cannedReply.UpdatedAt = agent.NewID(agent.KindReply), tx.Now, tx.Now
 		if _, err := tx.exec(
 			"INSERT INTO canned_replies("+cannedColumns+") VALUES (?,?,?,?,?)",
-			r.ID, r.Shortcut, r.Text, r.CreatedAt, r.UpdatedAt,
+			cannedReply.ID, cannedReply.Shortcut, cannedReply.Text, cannedReply.CreatedAt, cannedReply.UpdatedAt,
 		); err != nil {
-			return r, shortcutError(err)
+			return cannedReply, shortcutError(err)
 		}
-		return r, tx.audit("canned reply created", map[string]any{"reply_id": r.ID})
+		return cannedReply, tx.audit("canned reply created", map[string]any{"reply_id": cannedReply.ID})
 	})
 }
 

@@ -58,9 +58,9 @@ func (db *DB) newCapture() *capture.File {
 }
 
 // captureNew starts capturing an agent that was just added.
-func (f *Folder) captureNew(db *DB) {
-	if f.sink != nil && f.cluster == nil && db.Problem() == nil {
-		f.sink.Lost(db.id, nil)
+func (folder *Folder) captureNew(db *DB) {
+	if folder.sink != nil && folder.cluster == nil && db.Problem() == nil {
+		folder.sink.Lost(db.id, nil)
 	}
 }
 
@@ -160,12 +160,13 @@ func (db *DB) Snapshot(ctx context.Context, out io.Writer, fresh bool) (capture.
 }
 
 // holdSnapshot keeps the file unchanged for a snapshot.
-func (f *file) holdSnapshot(ctx context.Context, fresh bool) (s capture.Snapshot, err error) {
+func (f *file) holdSnapshot(ctx context.Context, fresh bool) (snapshot capture.Snapshot, err error) {
 	ctx, cancel := context.WithTimeout(ctx, snapshotWait)
 	defer cancel()
 	hold := func(c *conn) (err error) {
 		for n := 1; ; n++ {
-			if s, err = f.capture.Hold(c.checkpoint, fresh); !errors.Is(err, capture.ErrBusy) || n == snapshotAttempts {
+			if snapshot, err = f.capture.Hold(c.checkpoint, fresh); !errors.Is(err, capture.ErrBusy) ||
+				n == snapshotAttempts {
 				return err
 			}
 			time.Sleep(snapshotInterval)
@@ -178,11 +179,11 @@ func (f *file) holdSnapshot(ctx context.Context, fresh bool) (s capture.Snapshot
 			run:   hold,
 		})
 		if !errors.Is(err, capture.ErrBusy) {
-			return s, err
+			return snapshot, err
 		}
 		select {
 		case <-ctx.Done():
-			return s, err
+			return snapshot, err
 		case <-time.After(snapshotPause):
 		}
 	}

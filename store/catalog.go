@@ -33,56 +33,56 @@ type row struct {
 
 // load fills the catalog at start: files in their own place first, then
 // copies, whose names give way; then the default agent, made when missing.
-func (f *Folder) load() error {
-	ids, err := f.listFiles()
+func (folder *Folder) load() error {
+	ids, err := folder.listFiles()
 	if err != nil {
 		return err
 	}
 	copies := map[string]row{}
-	for i, found := range f.inspectAll(ids) {
+	for i, found := range folder.inspectAll(ids) {
 		id := ids[i]
 		switch {
 		case errors.Is(found.problem, errNoAgent) && id != agent.DefaultID:
-			f.warnForeign(id)
-		case found.problem == nil && f.mustAdopt(id, found):
+			folder.warnForeign(id)
+		case found.problem == nil && folder.mustAdopt(id, found):
 			copies[id] = found
 		default:
-			f.register(id, found)
+			folder.register(id, found)
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startCheckTime)
 	defer cancel()
 	for _, id := range slices.Sorted(maps.Keys(copies)) {
-		f.adoptChecked(ctx, id, copies[id])
+		folder.adoptChecked(ctx, id, copies[id])
 	}
-	if f.Default() == nil {
-		if err := f.makeDefault(); err != nil {
+	if folder.Default() == nil {
+		if err := folder.makeDefault(); err != nil {
 			return err
 		}
 	}
-	f.reloadAccess()
+	folder.reloadAccess()
 	return nil
 }
 
-func (f *Folder) warnForeign(id string) {
-	f.log.Warn("ignore a database that does not belong to an agent", "file", id+".db")
+func (folder *Folder) warnForeign(id string) {
+	folder.log.Warn("ignore a database that does not belong to an agent", "file", id+".db")
 }
 
 // mustAdopt reports whether a sound file is not simply an agent in its own
 // place: it was copied here, or what it says of itself is not valid.
-func (f *Folder) mustAdopt(id string, found row) bool {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+func (folder *Folder) mustAdopt(id string, found row) bool {
+	folder.mu.RLock()
+	defer folder.mu.RUnlock()
 	return found.id != id ||
-		found.folder != f.path ||
+		found.folder != folder.path ||
 		found.agent.Validate() != nil ||
-		!f.nameFree(found.agent.Name, id)
+		!folder.nameFree(found.agent.Name, id)
 }
 
 // listFiles returns the ids of the files in the agents folder, sorted. Links
 // are ignored, because one file must not be two agents.
-func (f *Folder) listFiles() ([]string, error) {
-	entries, err := os.ReadDir(f.agentsPath())
+func (folder *Folder) listFiles() ([]string, error) {
+	entries, err := os.ReadDir(folder.agentsPath())
 	if err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)
 	}
@@ -92,7 +92,7 @@ func (f *Folder) listFiles() ([]string, error) {
 			ids = append(ids, id)
 		}
 	}
-	return f.withLinked(ids), nil
+	return folder.withLinked(ids), nil
 }
 
 // agentFile reports whether an entry of the agents folder may be an agent's
@@ -103,7 +103,7 @@ func agentFile(e fs.DirEntry) (id string, ok bool) {
 }
 
 // inspectAll reads many files at once, on as many processors as there are.
-func (f *Folder) inspectAll(ids []string) []row {
+func (folder *Folder) inspectAll(ids []string) []row {
 	rows := make([]row, len(ids))
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -112,7 +112,7 @@ func (f *Folder) inspectAll(ids []string) []row {
 			var readers fileReaders
 			defer readers.close()
 			for i := range next {
-				rows[i] = f.cachedRow(ids[i], &readers)
+				rows[i] = folder.cachedRow(ids[i], &readers)
 			}
 		})
 	}
@@ -127,10 +127,10 @@ func (f *Folder) inspectAll(ids []string) []row {
 
 // cachedRow reads what a file says of its agent, unless it has not changed
 // since it was last read.
-func (f *Folder) cachedRow(id string, readers *fileReaders) row {
-	path := f.filePath(id)
-	if f.cache != nil {
-		if r, ok := f.cache.find(id, path, f.path); ok {
+func (folder *Folder) cachedRow(id string, readers *fileReaders) row {
+	path := folder.filePath(id)
+	if folder.cache != nil {
+		if r, ok := folder.cache.find(id, path, folder.path); ok {
 			return r
 		}
 	}
@@ -138,11 +138,11 @@ func (f *Folder) cachedRow(id string, readers *fileReaders) row {
 	if !ok {
 		r = inspect(path)
 	}
-	if f.cache != nil &&
+	if folder.cache != nil &&
 		r.problem == nil &&
 		r.id == id &&
-		r.folder == f.path {
-		f.cache.note(id, path, r.record)
+		r.folder == folder.path {
+		folder.cache.note(id, path, r.record)
 	}
 	return r
 }
@@ -171,19 +171,21 @@ func inspectBy(path string, file sqlite.Source) row {
 	return r
 }
 
-func readRow(c *conn) (row, error) {
+func readRow(conn *conn) (row, error) {
 	var r row
 	a := &r.agent
-	err := c.row("SELECT id, folder, name, description, status, owner_email, created_at, updated_at FROM _agent").Scan(
+	err := conn.row(
+		"SELECT id, folder, name, description, status, owner_email, created_at, updated_at FROM _agent",
+	).Scan(
 		&r.id, &r.folder, &a.Name, &a.Description, &a.Status, &a.OwnerEmail, &a.CreatedAt, &a.UpdatedAt,
 	)
 	if err != nil {
 		return r, err
 	}
-	if r.pending, err = c.pending(); err != nil {
+	if r.pending, err = conn.pending(); err != nil {
 		return r, err
 	}
-	rows, err := c.query("SELECT email, role FROM _admins")
+	rows, err := conn.query("SELECT email, role FROM _admins")
 	if err != nil {
 		return r, err
 	}
@@ -202,28 +204,28 @@ func readRow(c *conn) (row, error) {
 
 // register adds a file that is in its own place to the catalog. A refused
 // file is registered by its id alone, so that requests for it fail with the reason.
-func (f *Folder) register(id string, found row) *DB {
-	db := newDB(f, id, f.filePath(id))
+func (folder *Folder) register(id string, found row) *DB {
+	db := newDB(folder, id, folder.filePath(id))
 	db.inPlace = true
 	found.agent.ID = id
 	db.record.Store(&found.record)
 	if found.problem != nil {
-		if found.admins == nil && f.cache != nil {
-			found.admins = f.cache.admins(id)
+		if found.admins == nil && folder.cache != nil {
+			found.admins = folder.cache.admins(id)
 		}
-		f.log.Error("refuse agent file", "agent", id, "error", found.problem)
+		folder.log.Error("refuse agent file", "agent", id, "error", found.problem)
 	}
 	if found.problem == nil {
 		defer db.publish(found.pending)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if old := f.byID[id]; old != nil {
-		f.releaseName(old, old.Agent().Name)
+	folder.mu.Lock()
+	defer folder.mu.Unlock()
+	if old := folder.byID[id]; old != nil {
+		folder.releaseName(old, old.Agent().Name)
 	}
-	f.byID[id] = db
+	folder.byID[id] = db
 	if found.problem == nil {
-		f.names[agent.NameKey(found.agent.Name)] = db
+		folder.names[agent.NameKey(found.agent.Name)] = db
 	}
 	return db
 }
@@ -233,33 +235,37 @@ func (f *Folder) register(id string, found row) *DB {
 //
 // A file that has other names (hard links) is left alone: what is written to it would be
 // written to those, and one of them may be an agent, here or in another data folder.
-func (f *Folder) adoptChecked(ctx context.Context, id string, found row) {
-	if hasOtherNames(f.filePath(id)) {
+func (folder *Folder) adoptChecked(ctx context.Context, id string, found row) {
+	if hasOtherNames(folder.filePath(id)) {
 		if id == agent.DefaultID { // it cannot be absent
-			f.register(id, row{record: record{problem: errHardLink}})
+			folder.register(id, row{record: record{problem: errHardLink}})
 			return
 		}
-		f.log.Warn("ignore a file that has another name elsewhere (a hard link); copy it instead", "file", id+".db")
+		folder.log.Warn(
+			"ignore a file that has another name elsewhere (a hard link); copy it instead",
+			"file",
+			id+".db",
+		)
 		return
 	}
-	if err := f.checkArrived(ctx, id); err != nil {
-		f.register(id, row{record: record{problem: err}})
+	if err := folder.checkArrived(ctx, id); err != nil {
+		folder.register(id, row{record: record{problem: err}})
 		return
 	}
-	f.adopt(id, found)
+	folder.adopt(id, found)
 }
 
 // checkArrived returns why a file that someone put into the folder is refused; nil if it is
 // sound, or too long to be checked in time.
-func (f *Folder) checkArrived(ctx context.Context, id string) error {
+func (folder *Folder) checkArrived(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, adoptCheckTime)
 	defer cancel()
-	err := checkWhole(ctx, f.filePath(id))
+	err := checkWhole(ctx, folder.filePath(id))
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		f.log.Warn("accept a file before all of it was checked; satchel doctor checks it", "file", id+".db")
+		folder.log.Warn("accept a file before all of it was checked; satchel doctor checks it", "file", id+".db")
 		return nil
 	}
 	return damaged(err)
@@ -278,32 +284,32 @@ func hasOtherNames(path string) bool {
 
 // adopt adds a file that was copied here: it is paused so that it does nothing
 // twice, and gets another name if its own is taken.
-func (f *Folder) adopt(id string, found row) *DB {
+func (folder *Folder) adopt(id string, found row) *DB {
 	name := cleanName(found.agent.Name)
-	if f.cluster != nil {
-		free, err := f.cluster.FreeName(name)
+	if folder.cluster != nil {
+		free, err := folder.cluster.FreeName(name)
 		if err != nil {
-			return f.removeRefused(id, err)
+			return folder.removeRefused(id, err)
 		}
 		name = free
 	}
-	name, release := f.reserveFreeName(name, id)
+	name, release := folder.reserveFreeName(name, id)
 	defer release()
-	return f.adoptAs(id, name, found)
+	return folder.adoptAs(id, name, found)
 }
 
 // adoptAs adds a copied file under a name that is reserved for it. Its secrets
 // are encrypted for its new folder.
-func (f *Folder) adoptAs(id, name string, found row) *DB {
+func (folder *Folder) adoptAs(id, name string, found row) *DB {
 	from := found.agent
 	found.agent.ID, found.agent.Name, found.agent.Status = id, name, agent.StatusPaused
 	found.agent.Description = agent.Clip(from.Description, agent.MaxDescriptionLength)
-	db := newDB(f, id, f.filePath(id))
+	db := newDB(folder, id, folder.filePath(id))
 	err := db.Do(context.Background(), func(tx *Tx) (err error) {
 		a := &found.agent
 		a.UpdatedAt = tx.Now
 		if !found.locked {
-			if err := f.reseal(tx, found.id, id); err != nil {
+			if err := folder.reseal(tx, found.id, id); err != nil {
 				return err
 			}
 		}
@@ -319,7 +325,7 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		if _, err := tx.exec(
 			"UPDATE _agent SET id = ?, folder = ?, name = ?, description = ?, status = ?, updated_at = ?",
 			id,
-			f.mark(),
+			folder.mark(),
 			a.Name, a.Description, a.Status, tx.Now,
 		); err != nil {
 			return err
@@ -347,26 +353,26 @@ func (f *Folder) adoptAs(id, name string, found row) *DB {
 		db.record.Store(&found.record)
 	}
 	err = errors.Join(err, db.closeWhenUnused(true))
-	if f.cluster != nil {
+	if folder.cluster != nil {
 		if err == nil {
-			err = f.cluster.Create(id, db.path, found.summary())
+			err = folder.cluster.Create(id, db.path, found.summary())
 		}
 		if err != nil {
-			return f.removeRefused(id, err)
+			return folder.removeRefused(id, err)
 		}
 	}
 	if err != nil {
-		return f.register(id, row{record: record{problem: refused(err)}})
+		return folder.register(id, row{record: record{problem: refused(err)}})
 	}
-	f.log.Info("adopt copy of agent, paused", "agent", id, "name", name)
-	db = f.register(id, found)
-	f.captureNew(db)
+	folder.log.Info("adopt copy of agent, paused", "agent", id, "name", name)
+	db = folder.register(id, found)
+	folder.captureNew(db)
 	return db
 }
 
 // removeRefused returns an agent that the cluster did not take, and removes its file.
-func (f *Folder) removeRefused(id string, err error) *DB {
-	db := newDB(f, id, f.filePath(id))
+func (folder *Folder) removeRefused(id string, err error) *DB {
+	db := newDB(folder, id, folder.filePath(id))
 	db.record.Store(&record{agent: agent.Agent{ID: id}, problem: errors.Join(err, RemoveIfExists(db.path))})
 	db.closed.Store(true)
 	return db
@@ -387,17 +393,17 @@ func cleanName(name string) string {
 
 // reseal encrypts every secret of a file for another agent id. Secrets that
 // cannot be decrypted are left as they are and shown as locked.
-func (f *Folder) reseal(tx *Tx, from, to string) error {
+func (folder *Folder) reseal(tx *Tx, from, to string) error {
 	secrets, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets")
 	if err != nil {
 		return err
 	}
 	for _, s := range secrets {
-		plain, err := f.keys.open(from, s)
+		plain, err := folder.keys.open(from, s)
 		if err != nil {
 			continue
 		}
-		keyID, sealed := f.keys.seal(to, s, plain)
+		keyID, sealed := folder.keys.seal(to, s, plain)
 		if _, err := tx.exec(
 			"UPDATE _secrets SET key_id = ?, sealed = ? WHERE owner = ? AND field = ?",
 			keyID, sealed, s.owner, s.field,

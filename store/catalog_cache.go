@@ -86,24 +86,24 @@ func stampOf(path string) string {
 // find returns what an unchanged file said of its agent.
 func (r *catalogCache) find(id, path, folder string) (row, bool) {
 	r.mu.Lock()
-	m, ok := r.entries[id]
+	entry, ok := r.entries[id]
 	r.mu.Unlock()
 	if !ok {
 		return row{}, false
 	}
-	if now, whole := stamp(path); !whole || now != m.Stamp {
+	if now, whole := stamp(path); !whole || now != entry.Stamp {
 		return row{}, false
 	}
-	if m.Admins == nil {
-		m.Admins = map[string]agent.Role{}
+	if entry.Admins == nil {
+		entry.Admins = map[string]agent.Role{}
 	}
 	return row{
 		record: record{
-			agent:     m.Agent,
-			admins:    m.Admins,
-			pending:   m.Pending,
-			attention: m.Attention,
-			trimmed:   m.Trimmed,
+			agent:     entry.Agent,
+			admins:    entry.Admins,
+			pending:   entry.Pending,
+			attention: entry.Attention,
+			trimmed:   entry.Trimmed,
 		},
 		id:     id,
 		folder: folder,
@@ -201,22 +201,22 @@ func (r *catalogCache) save(folder string, keep func(id string) bool) error {
 
 // saveCacheWhenDue writes the cache from time to time, so that the next start after
 // a kill is not slow.
-func (f *Folder) saveCacheWhenDue(now time.Time) {
-	f.cache.mu.Lock()
-	due := f.cache.changed && now.Sub(f.cache.written) >= cacheInterval
-	f.cache.mu.Unlock()
+func (folder *Folder) saveCacheWhenDue(now time.Time) {
+	folder.cache.mu.Lock()
+	due := folder.cache.changed && now.Sub(folder.cache.written) >= cacheInterval
+	folder.cache.mu.Unlock()
 	if due {
-		f.saveCache()
+		folder.saveCache()
 	}
 }
 
-func (f *Folder) saveCache() {
-	err := f.cache.save(f.path, func(id string) bool {
-		f.mu.RLock()
-		defer f.mu.RUnlock()
-		return f.byID[id] != nil
+func (folder *Folder) saveCache() {
+	err := folder.cache.save(folder.path, func(id string) bool {
+		folder.mu.RLock()
+		defer folder.mu.RUnlock()
+		return folder.byID[id] != nil
 	})
 	if err != nil {
-		f.log.Warn("write catalog cache; the next start will be slower", "error", err)
+		folder.log.Warn("write catalog cache; the next start will be slower", "error", err)
 	}
 }

@@ -153,23 +153,23 @@ func (c *conn) noteRow(table string, op int32, column func(i int) any) {
 		c.note(Change{Kind: KindTable, ID: name, Op: OpUpdate})
 		return
 	}
-	t, known := rowTables[table]
+	rowTable, known := rowTables[table]
 	if !known || len(c.rows) > maxRows {
 		return
 	}
-	change := Change{Kind: t.kind, Op: OpUpdate}
+	change := Change{Kind: rowTable.kind, Op: OpUpdate}
 	switch {
-	case t.partOf:
+	case rowTable.partOf:
 	case op == lib.SQLITE_INSERT:
 		change.Op = OpCreate
 	case op == lib.SQLITE_DELETE:
 		change.Op = OpDelete
 	}
-	if t.id >= 0 {
-		change.ID = fmt.Sprint(column(t.id))
+	if rowTable.id >= 0 {
+		change.ID = fmt.Sprint(column(rowTable.id))
 	}
-	if t.parent > 0 {
-		change.Parent = fmt.Sprint(column(t.parent))
+	if rowTable.parent > 0 {
+		change.Parent = fmt.Sprint(column(rowTable.parent))
 	}
 	c.note(change)
 }

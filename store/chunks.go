@@ -213,10 +213,10 @@ func (tx *Tx) appendChunks(sourceID string, from int, chunks []NewChunk) error {
 	return nil
 }
 
-func (tx *Tx) insertChunk(sourceID string, position int, record int64, c NewChunk) error {
+func (tx *Tx) insertChunk(sourceID string, position int, record int64, chunk NewChunk) error {
 	pages := ""
-	if len(c.PageStarts) > 0 {
-		raw, _ := json.Marshal(c.PageStarts) // numbers cannot fail
+	if len(chunk.PageStarts) > 0 {
+		raw, _ := json.Marshal(chunk.PageStarts) // numbers cannot fail
 		pages = string(raw)
 	}
 	_, err := tx.exec(
@@ -224,10 +224,10 @@ func (tx *Tx) insertChunk(sourceID string, position int, record int64, c NewChun
 		further_sections, line, last_line, page_starts)
 		VALUES (?,?,?,?,?,?,?,?,?,?,?,?)`,
 		agent.NewID(agent.KindChunk),
-		sourceID, position, c.Content, c.Section, c.Page, c.URL, record,
-		strings.Join(c.LaterSections, "\n"),
-		c.Line,
-		c.LastLine,
+		sourceID, position, chunk.Content, chunk.Section, chunk.Page, chunk.URL, record,
+		strings.Join(chunk.LaterSections, "\n"),
+		chunk.Line,
+		chunk.LastLine,
 		pages,
 	)
 	return err
@@ -331,31 +331,34 @@ func (db *DB) RestartSource(ctx context.Context, id string, status agent.SourceS
 }
 
 func (tx *Tx) restartSource(id string, status agent.SourceStatus) (agent.Source, error) {
-	s, err := tx.source(id)
+	source, err := tx.source(id)
 	if err != nil {
-		return s, err
+		return source, err
 	}
-	if s.Status != agent.SourceReady && s.Status != agent.SourceFailed {
-		return s, agent.Errorf(agent.CodeConflict, "this source is already being processed").With("status", s.Status)
+	if source.Status != agent.SourceReady && source.Status != agent.SourceFailed {
+		return source, agent.Errorf(
+			agent.CodeConflict,
+			"this source is already being processed",
+		).With("status", source.Status)
 	}
 	if _, err := tx.exec(`UPDATE sources SET status = ?, chunked = 0, attempts = 0, error_code = '', error_message = '', updated_at = ?
 		WHERE id = ?`, status, tx.Now, id); err != nil {
-		return s, err
+		return source, err
 	}
 	if err := tx.forgetCrawl(id); err != nil {
-		return s, err
+		return source, err
 	}
 	if _, err := tx.exec("UPDATE _feeds SET page = 0, next = '' WHERE source_id = ?", id); err != nil {
-		return s, err
+		return source, err
 	}
 	if err := tx.audit("source restarted", map[string]any{"source_id": id}); err != nil {
-		return s, err
+		return source, err
 	}
 	return tx.source(id)
 }
 
 // Chunks lists the chunks of a source in their order.
-func (db *DB) Chunks(ctx context.Context, sourceID string, p Page) ([]agent.Chunk, int, error) {
+func (db *DB) Chunks(ctx context.Context, sourceID string, page Page) ([]agent.Chunk, int, error) {
 	var total int
 	chunks, err := Read(ctx, db, func(tx *Tx) ([]agent.Chunk, error) {
 		s, err := tx.source(sourceID)
@@ -368,8 +371,8 @@ func (db *DB) Chunks(ctx context.Context, sourceID string, p Page) ([]agent.Chun
 			scanChunk(s.Name),
 			"SELECT "+chunkColumns+" FROM chunks WHERE source_id = ? ORDER BY position LIMIT ? OFFSET ?",
 			sourceID,
-			p.Limit,
-			p.Offset,
+			page.Limit,
+			page.Offset,
 		)
 	})
 	return chunks, total, err
@@ -431,11 +434,11 @@ func (p *chunkPlace) set(source string) {
 // EachChunk calls fn with the chunks of a source from position first to last, in
 // order.
 func (tx *Tx) EachChunk(sourceID string, first, last int, fn func(agent.Chunk)) error {
-	s, err := tx.source(sourceID)
+	source, err := tx.source(sourceID)
 	if err != nil {
 		return err
 	}
-	scan := scanChunk(s.Name)
+	scan := scanChunk(source.Name)
 	return tx.each(
 		func(rows *sqlite.Rows) error {
 			c, err := scan(rows)

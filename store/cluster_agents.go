@@ -91,25 +91,25 @@ func notOwner(id string) error {
 }
 
 // mark returns what files of this folder record as their owner.
-func (f *Folder) mark() string {
-	if f.cluster != nil {
-		return f.cluster.Mark()
+func (folder *Folder) mark() string {
+	if folder.cluster != nil {
+		return folder.cluster.Mark()
 	}
-	return f.path
+	return folder.path
 }
 
 // join prepares a folder whose agents belong to a cluster. It has none yet.
-func (f *Folder) join() error {
-	f.absent = newDB(f, agent.DefaultID, f.filePath(agent.DefaultID))
-	f.absent.record.Store(&record{agent: agent.Agent{ID: agent.DefaultID}, problem: notOwner(agent.DefaultID)})
-	a, err := f.cluster.Access()
-	f.SetAccess(a)
+func (folder *Folder) join() error {
+	folder.absent = newDB(folder, agent.DefaultID, folder.filePath(agent.DefaultID))
+	folder.absent.record.Store(&record{agent: agent.Agent{ID: agent.DefaultID}, problem: notOwner(agent.DefaultID)})
+	a, err := folder.cluster.Access()
+	folder.SetAccess(a)
 	return err
 }
 
 // claimShared is claim for an agent of the cluster.
-func (f *Folder) claimShared(id string) (unclaim func(), err error) {
-	unclaim, free := f.claim(id)
+func (folder *Folder) claimShared(id string) (unclaim func(), err error) {
+	unclaim, free := folder.claim(id)
 	if !free {
 		return nil, agent.Errorf(agent.CodeConflict, "agent %s is being added or removed", id)
 	}
@@ -117,44 +117,44 @@ func (f *Folder) claimShared(id string) (unclaim func(), err error) {
 }
 
 // AddAgent adds an agent that this server now owns. Its file need not exist.
-func (f *Folder) AddAgent(id string, s Summary) error {
-	unclaim, err := f.claimShared(id)
+func (folder *Folder) AddAgent(id string, s Summary) error {
+	unclaim, err := folder.claimShared(id)
 	if err != nil {
 		return err
 	}
 	defer unclaim()
-	f.registerShared(id, row{record: s.record()})
+	folder.registerShared(id, row{record: s.record()})
 	return nil
 }
 
-func (f *Folder) registerShared(id string, found row) {
-	f.register(id, found)
+func (folder *Folder) registerShared(id string, found row) {
+	folder.register(id, found)
 	if id != agent.DefaultID || found.problem != nil {
 		return
 	}
-	if err := f.loadAccess(); err != nil {
-		f.log.Error("read API keys", "error", err)
+	if err := folder.loadAccess(); err != nil {
+		folder.log.Error("read API keys", "error", err)
 	}
 }
 
 // AddUnreadAgent is AddAgent for an agent whose due work is only known from its file.
-func (f *Folder) AddUnreadAgent(id string) error {
-	unclaim, err := f.claimShared(id)
+func (folder *Folder) AddUnreadAgent(id string) error {
+	unclaim, err := folder.claimShared(id)
 	if err != nil {
 		return err
 	}
 	defer unclaim()
-	if err := f.cluster.Fetch(id, f.filePath(id)); err != nil {
+	if err := folder.cluster.Fetch(id, folder.filePath(id)); err != nil {
 		return err
 	}
-	found := inspectShared(f.filePath(id))
-	if found.problem == nil && (found.id != id || found.folder != f.mark()) {
+	found := inspectShared(folder.filePath(id))
+	if found.problem == nil && (found.id != id || found.folder != folder.mark()) {
 		return fmt.Errorf("the file of agent %s belongs to another agent", id)
 	}
 	if found.problem == nil {
-		f.cluster.Note(id, found.summary(), true)
+		folder.cluster.Note(id, found.summary(), true)
 	}
-	f.registerShared(id, found)
+	folder.registerShared(id, found)
 	return nil
 }
 
@@ -177,48 +177,48 @@ func inspectShared(path string) row {
 }
 
 // AddStoppedAgent adds an agent that does no work and answers requests with an error.
-func (f *Folder) AddStoppedAgent(id string, problem error) {
-	f.register(id, row{record: record{problem: problem}})
+func (folder *Folder) AddStoppedAgent(id string, problem error) {
+	folder.register(id, row{record: record{problem: problem}})
 }
 
 // RemoveAgent closes an agent's file and removes the agent from the folder, since this
 // server no longer owns it. The file stays in its place. It waits for running
 // transactions.
-func (f *Folder) RemoveAgent(id string) error {
-	unclaim, err := f.claimShared(id)
+func (folder *Folder) RemoveAgent(id string) error {
+	unclaim, err := folder.claimShared(id)
 	if err != nil {
 		return err
 	}
 	defer unclaim()
-	db := f.known(id)
+	db := folder.known(id)
 	if db == nil {
 		return nil
 	}
 	err = db.closeWhenUnused(true)
-	f.mu.Lock()
-	f.releaseName(db, db.Agent().Name)
-	if f.byID[id] == db {
-		delete(f.byID, id)
+	folder.mu.Lock()
+	folder.releaseName(db, db.Agent().Name)
+	if folder.byID[id] == db {
+		delete(folder.byID, id)
 	}
-	f.mu.Unlock()
+	folder.mu.Unlock()
 	db.notify(workAll, 0)
 	return err
 }
 
 // MakeDefault creates the default agent of a cluster that has none.
-func (f *Folder) MakeDefault() error { return f.makeDefault() }
+func (folder *Folder) MakeDefault() error { return folder.makeDefault() }
 
 // SetAccess replaces the API keys and the choice about access that the folder knows.
-func (f *Folder) SetAccess(a agent.Access) {
+func (folder *Folder) SetAccess(a agent.Access) {
 	byHash := make(map[string]*agent.Key, len(a.Keys))
 	for _, k := range a.Keys {
 		byHash[k.Hash] = k
 	}
-	f.apiKeys.mu.Lock()
-	defer f.apiKeys.mu.Unlock()
-	f.apiKeys.byHash, f.apiKeys.choice, f.apiKeys.read = byHash, a.Choice, true
+	folder.apiKeys.mu.Lock()
+	defer folder.apiKeys.mu.Unlock()
+	folder.apiKeys.byHash, folder.apiKeys.choice, folder.apiKeys.read = byHash, a.Choice, true
 	// taking the default agent's file away must not turn access control off
-	f.apiKeys.hadKeys = f.apiKeys.hadKeys || a.KeyMade
+	folder.apiKeys.hadKeys = folder.apiKeys.hadKeys || a.KeyMade
 }
 
 // FileVersion returns the version of agents' files that this program writes; it
@@ -226,7 +226,7 @@ func (f *Folder) SetAccess(a agent.Access) {
 func FileVersion() int { return fileVersion() }
 
 // FilePath returns the path of an agent's file.
-func (f *Folder) FilePath(id string) string { return f.filePath(id) }
+func (folder *Folder) FilePath(id string) string { return folder.filePath(id) }
 
 // StampOf identifies the state of a database file; "" if there is none.
 func StampOf(path string) string { return stampOf(path) }

@@ -80,14 +80,14 @@ func (f *file) lead() {
 // runAlone runs a job outside a transaction. If the job subscribes to events, the
 // cursors follow in another commit, and a crash between the two leaves earlier
 // events for the subscriber.
-func (f *file) runAlone(j *job) error {
+func (f *file) runAlone(job *job) error {
 	before, err := f.eventsBefore(f.writer)
 	if err != nil {
 		return err
 	}
 	g := f.holdAnswers()
 	f.captureCommitting()
-	err = guarded(j.run, f.writer)
+	err = guarded(job.run, f.writer)
 	f.restartCapture(err)
 	made := f.writer.collectWork()
 	err = errors.Join(err, f.subscribe(f.writer, made.announced|made.claimed, before))
@@ -172,64 +172,64 @@ func (f *file) commit(group []*job) {
 // attempt runs the jobs in one transaction. It returns false if the transaction was
 // rolled back: then no job took effect, and all have an error.
 func (f *file) attempt(group []*job, savepoints bool) bool {
-	w := f.writer
+	conn := f.writer
 	lost := func(err error) bool {
-		_ = w.script("ROLLBACK") // fails when SQLite has rolled back already
-		w.rows = nil
+		_ = conn.script("ROLLBACK") // fails when SQLite has rolled back already
+		conn.rows = nil
 		for _, j := range group {
 			j.err = err
 		}
 		return false
 	}
-	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
+	if _, err := conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return lost(fmt.Errorf("begin: %w", err))
 	}
-	changes := w.sql.TotalChanges()
-	before, err := f.eventsBefore(w)
+	changes := conn.sql.TotalChanges()
+	before, err := f.eventsBefore(conn)
 	if err != nil {
 		return lost(err)
 	}
-	w.collectWork() // drop that of the jobs that were undone
+	conn.collectWork() // drop that of the jobs that were undone
 	changed, made := false, newWork{}
-	for _, j := range group {
-		if j.err = j.ctx.Err(); j.err != nil {
+	for _, job := range group {
+		if job.err = job.ctx.Err(); job.err != nil {
 			continue
 		}
 		if savepoints {
-			before := len(w.rows)
-			if err := inSavepoint(w, j); err != nil {
+			before := len(conn.rows)
+			if err := inSavepoint(conn, job); err != nil {
 				return lost(err)
 			}
-			if j.err != nil {
-				w.rows = w.rows[:before]
+			if job.err != nil {
+				conn.rows = conn.rows[:before]
 			}
-		} else if j.err = guarded(j.run, w); j.err != nil {
-			return lost(j.err)
+		} else if job.err = guarded(job.run, conn); job.err != nil {
+			return lost(job.err)
 		}
-		changed = changed || j.err == nil
-		work := w.collectWork()
+		changed = changed || job.err == nil
+		work := conn.collectWork()
 		made = newWork{made.announced | work.announced, made.claimed | work.claimed}
 	}
-	if err := f.subscribe(w, made.announced|made.claimed, before); err != nil {
+	if err := f.subscribe(conn, made.announced|made.claimed, before); err != nil {
 		return lost(err)
 	}
 	end := "COMMIT"
 	if !changed {
-		end, made, w.rows = "ROLLBACK", newWork{}, nil
+		end, made, conn.rows = "ROLLBACK", newWork{}, nil
 	}
-	g := f.holdAnswers()
+	answers := f.holdAnswers()
 	f.captureCommitting()
-	if _, err := w.exec(end); err != nil {
+	if _, err := conn.exec(end); err != nil {
 		f.restartCapture(err)
-		f.release(g, nil)
+		f.release(answers, nil)
 		return lost(fmt.Errorf("commit: %w", err))
 	}
 	err = f.captureCommit()
-	if f.release(g, err); err != nil {
+	if f.release(answers, err); err != nil {
 		lost(err) // what is in the file does not count
 		return true
 	}
-	f.changes.Add(w.sql.TotalChanges() - changes)
+	f.changes.Add(conn.sql.TotalChanges() - changes)
 	f.operations.note(made.announced | made.claimed)
 	f.announce(made)
 	f.publishRows()

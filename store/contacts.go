@@ -109,27 +109,28 @@ func (db *DB) Contacts(ctx context.Context, tags []string, p Page) ([]agent.Cont
 
 // taggedAny selects the contacts with any of the tags, or all if there are no
 // tags.
-func taggedAny(tags []string) (f filter) {
+func taggedAny(tags []string) (filter filter) {
 	if len(tags) == 0 {
-		return f
+		return filter
 	}
 	any, args := placeholders(len(tags)), anySlice(tags)
-	f.where = []condition{{
+	filter.where = []condition{{
 		text: "(SELECT 1 FROM _contact_tags WHERE tag IN (" + any +
 			") AND contact_id = contacts.id LIMIT 1) IS NOT NULL",
 		args:   args,
 		byFrom: true,
 	}}
-	f.from, f.fromArgs =
+	filter.from, filter.fromArgs =
 		"(SELECT DISTINCT contact_id FROM _contact_tags WHERE tag IN ("+any+")) CROSS JOIN contacts ON id = contact_id",
 		args
 	if len(tags) == 1 {
-		f.count, f.countArgs =
+		filter.count, filter.countArgs =
 			"SELECT coalesce(sum(n), 0) FROM _filter_counts WHERE list = 'contacts.tag' AND value_1 = ?", args
 	} else {
-		f.count, f.countArgs = "SELECT count(DISTINCT contact_id) FROM _contact_tags WHERE tag IN ("+any+")", args
+		filter.count, filter.countArgs =
+			"SELECT count(DISTINCT contact_id) FROM _contact_tags WHERE tag IN ("+any+")", args
 	}
-	return f
+	return filter
 }
 
 func anySlice(values []string) []any {
@@ -183,18 +184,18 @@ func (tx *Tx) insertContact(c *agent.Contact) error {
 	return tx.explainDuplicate(err, c)
 }
 
-// explainDuplicate names the contact that c collides with.
-func (tx *Tx) explainDuplicate(err error, c *agent.Contact) error {
+// explainDuplicate names the contact that contact collides with.
+func (tx *Tx) explainDuplicate(err error, contact *agent.Contact) error {
 	if !isUnique(err) {
 		return err
 	}
 	for _, field := range agent.ContactIdentifiers {
-		value := c.Identifier(field)
+		value := contact.Identifier(field)
 		if value == "" {
 			continue
 		}
 		var id string
-		e := tx.value(&id, "SELECT id FROM contacts WHERE "+contactMatch(field)+" AND id <> ?", value, c.ID)
+		e := tx.value(&id, "SELECT id FROM contacts WHERE "+contactMatch(field)+" AND id <> ?", value, contact.ID)
 		if errors.Is(e, sqlite.ErrNoRows) {
 			continue
 		} else if e != nil {
@@ -224,22 +225,23 @@ func (db *DB) UpdateContact(ctx context.Context, id string, change agent.Contact
 	})
 }
 
-func (tx *Tx) saveContact(c *agent.Contact) error {
-	tags, err := json.Marshal(c.Tags)
+func (tx *Tx) saveContact(contact *agent.Contact) error {
+	tags, err := json.Marshal(contact.Tags)
 	if err != nil {
 		return err
 	}
-	c.UpdatedAt = tx.Now
+	contact.UpdatedAt = tx.Now
 	_, err = tx.exec(
 		`UPDATE contacts SET name = ?, email = ?, phone = ?, chatbot_a = ?, chatbot_b = ?, social_handle = ?,
 		external_id = ?, notes = ?, tags = ?, metadata = ?, updated_at = ? WHERE id = ?`,
-		c.Name, c.Email, c.Phone, c.Telegram, c.WhatsApp, c.SocialHandle, c.ExternalID, c.Notes,
+		contact.Name, contact.Email, contact.Phone, contact.Telegram, contact.WhatsApp, contact.SocialHandle,
+		contact.ExternalID, contact.Notes,
 		string(tags),
-		string(c.Metadata),
-		c.UpdatedAt,
-		c.ID,
+		string(contact.Metadata),
+		contact.UpdatedAt,
+		contact.ID,
 	)
-	return tx.explainDuplicate(err, c)
+	return tx.explainDuplicate(err, contact)
 }
 
 // DeleteContact removes a contact; its conversations are kept.
@@ -335,25 +337,25 @@ func (tx *Tx) importContacts(ctx context.Context, rows []agent.ContactChange, on
 // one, with the id if it is given.
 func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string, error) {
 	change.CleanCells()
-	c := agent.Contact{ID: change.ID}
-	change.Apply(&c)
-	existing, err := tx.findDuplicate(&c)
+	contact := agent.Contact{ID: change.ID}
+	change.Apply(&contact)
+	existing, err := tx.findDuplicate(&contact)
 	if err == nil {
 		err = change.CheckCells(existing)
 	}
 	if err != nil {
 		return "", err
 	}
-	if on == DuplicateError && existing != nil && existing.ID == c.ID {
+	if on == DuplicateError && existing != nil && existing.ID == contact.ID {
 		return "", agent.Errorf(agent.CodeDuplicateContact, "another contact has this id").
 			With("field", "id").
-			With("existing_id", c.ID)
+			With("existing_id", contact.ID)
 	}
 	if existing == nil || on == DuplicateError {
-		if err := c.Validate(); err != nil {
+		if err := contact.Validate(); err != nil {
 			return "", err
 		}
-		if err := tx.insertContact(&c); err != nil {
+		if err := tx.insertContact(&contact); err != nil {
 			return "", err
 		}
 		return "imported", nil
@@ -376,17 +378,17 @@ func (tx *Tx) importContact(change agent.ContactChange, on OnDuplicate) (string,
 	return "updated", nil
 }
 
-// findDuplicate finds the contact that has the id of c, or else one that shares an
+// findDuplicate finds the contact that has the id of contact, or else one that shares an
 // identifier with it; nil if there is none.
-func (tx *Tx) findDuplicate(c *agent.Contact) (*agent.Contact, error) {
-	if c.ID != "" {
-		found, err := tx.contact(c.ID)
+func (tx *Tx) findDuplicate(contact *agent.Contact) (*agent.Contact, error) {
+	if contact.ID != "" {
+		found, err := tx.contact(contact.ID)
 		if agent.ErrorCode(err) != agent.CodeNotFound {
 			return &found, err
 		}
 	}
 	for _, field := range agent.ContactIdentifiers {
-		value := c.Identifier(field)
+		value := contact.Identifier(field)
 		if value == "" {
 			continue
 		}

@@ -36,24 +36,24 @@ func (db *DB) TagContacts(ctx context.Context, ids, add, remove []string) ([]str
 // tagContact changes the tags of a contact and reports whether they changed; a
 // deleted contact is not an error.
 func (tx *Tx) tagContact(id string, add, remove []string) (bool, error) {
-	c, err := tx.contact(id)
+	contact, err := tx.contact(id)
 	if agent.ErrorCode(err) == agent.CodeNotFound {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	tags := slices.DeleteFunc(slices.Clone(c.Tags), func(tag string) bool {
+	tags := slices.DeleteFunc(slices.Clone(contact.Tags), func(tag string) bool {
 		return slices.Contains(remove, tag)
 	})
 	tags = agent.CleanTags(append(tags, add...))
-	if slices.Equal(tags, c.Tags) {
+	if slices.Equal(tags, contact.Tags) {
 		return false, nil
 	}
-	c.Tags = tags
-	if err := c.Validate(); err != nil {
+	contact.Tags = tags
+	if err := contact.Validate(); err != nil {
 		return false, err
 	}
-	return true, tx.saveContact(&c)
+	return true, tx.saveContact(&contact)
 }
 
 // DeleteContacts deletes contacts in one commit; their conversations are kept.

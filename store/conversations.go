@@ -93,12 +93,12 @@ func (tx *Tx) insertConversation(c *agent.Conversation) error {
 	return err
 }
 
-func (tx *Tx) checkConversation(c *agent.Conversation) error {
-	if err := c.Validate(); err != nil {
+func (tx *Tx) checkConversation(conversation *agent.Conversation) error {
+	if err := conversation.Validate(); err != nil {
 		return err
 	}
 	for _, link := range []struct{ field, table, id string }{
-		{"contact_id", "contacts", c.ContactID}, {"gateway_id", "gateways", c.GatewayID},
+		{"contact_id", "contacts", conversation.ContactID}, {"gateway_id", "gateways", conversation.GatewayID},
 	} {
 		if link.id == "" {
 			continue
@@ -130,24 +130,25 @@ func (db *DB) UpdateConversation(
 }
 
 func (tx *Tx) updateConversation(id string, change agent.ConversationChange) (agent.Conversation, error) {
-	c, err := tx.conversation(id)
+	conversation, err := tx.conversation(id)
 	if err != nil {
-		return c, err
+		return conversation, err
 	}
-	change.Apply(&c)
-	if err := tx.checkConversation(&c); err != nil {
-		return c, err
+	change.Apply(&conversation)
+	if err := tx.checkConversation(&conversation); err != nil {
+		return conversation, err
 	}
-	c.UpdatedAt = tx.Now
+	conversation.UpdatedAt = tx.Now
 	_, err = tx.exec(
 		`UPDATE conversations SET contact_id = ?, gateway_id = ?, muted = ?, status = ?, assignee = ?, needs_human = ?, unread = ?,
 		metadata = ?, updated_at = ? WHERE id = ?`,
-		c.ContactID, c.GatewayID, c.Muted, c.Status, c.Assignee, c.NeedsHuman, c.Unread,
-		string(c.Metadata),
-		c.UpdatedAt,
+		conversation.ContactID, conversation.GatewayID, conversation.Muted, conversation.Status, conversation.Assignee,
+		conversation.NeedsHuman, conversation.Unread,
+		string(conversation.Metadata),
+		conversation.UpdatedAt,
 		id,
 	)
-	return c, err
+	return conversation, err
 }
 
 // DeleteConversation removes a conversation with its messages.
@@ -229,27 +230,27 @@ func (db *DB) Question(ctx context.Context, answerID int64) (agent.Message, erro
 
 // AppendMessage adds a message to a conversation. A message that a person writes as
 // the assistant mutes the conversation's automatic replies.
-func (db *DB) AppendMessage(ctx context.Context, m agent.Message) (agent.Message, error) {
-	if len(m.Metadata) == 0 {
-		m.Metadata = json.RawMessage("{}")
+func (db *DB) AppendMessage(ctx context.Context, message agent.Message) (agent.Message, error) {
+	if len(message.Metadata) == 0 {
+		message.Metadata = json.RawMessage("{}")
 	}
-	if err := m.Validate(); err != nil {
-		return m, err
+	if err := message.Validate(); err != nil {
+		return message, err
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
-		c, err := tx.conversation(m.ConversationID)
+		conversation, err := tx.conversation(message.ConversationID)
 		if err != nil {
-			return m, err
+			return message, err
 		}
-		m := m
+		m := message
 		if err := tx.appendMessage(&m); err != nil {
 			return m, err
 		}
-		if err := tx.answered(&c, m.Role == agent.MessageAssistant && !byExecution(ctx)); err != nil {
+		if err := tx.answered(&conversation, m.Role == agent.MessageAssistant && !byExecution(ctx)); err != nil {
 			return m, err
 		}
 		return m, tx.audit("message added", map[string]any{
-			"conversation_id": c.ID,
+			"conversation_id": conversation.ID,
 			"message_id":      m.ID,
 			"role":            m.Role,
 		})
@@ -328,17 +329,17 @@ func titleMetadata(question string) json.RawMessage {
 }
 
 // AppendPromptOnce stores a prompt from the program itself to an agent once per key, however
-// often it is called: in the conversation that m names, or in one created for the
+// often it is called: in the conversation that message names, or in one created for the
 // key with the metadata about. It returns the stored message. There is no
 // message.received event, because no person sent it.
 func (db *DB) AppendPromptOnce(
 	ctx context.Context,
 	key string,
 	about json.RawMessage,
-	m agent.Message,
+	message agent.Message,
 ) (agent.Message, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Message, error) {
-		m := m
+		m := message
 		var before int64
 		if err := tx.value(&before, lastEvent); err != nil {
 			return m, err
@@ -379,15 +380,15 @@ func (db *DB) AnswerByKey(ctx context.Context, conversationID, key string) (*age
 	})
 }
 
-// conversationOf finds the conversation that m names or that was created for the
+// conversationOf finds the conversation that message names or that was created for the
 // key, or creates it.
-func (tx *Tx) conversationOf(key string, about json.RawMessage, m *agent.Message) error {
-	if m.ConversationID != "" {
-		_, err := tx.conversation(m.ConversationID)
+func (tx *Tx) conversationOf(key string, about json.RawMessage, message *agent.Message) error {
+	if message.ConversationID != "" {
+		_, err := tx.conversation(message.ConversationID)
 		return err
 	}
 	err := tx.value(
-		&m.ConversationID,
+		&message.ConversationID,
 		"SELECT id FROM conversations WHERE gateway_id = '' AND external_thread_id = ?",
 		key,
 	)
@@ -396,7 +397,7 @@ func (tx *Tx) conversationOf(key string, about json.RawMessage, m *agent.Message
 	}
 	c := agent.Conversation{ExternalThreadID: key, Metadata: about}
 	err = tx.insertConversation(&c)
-	m.ConversationID = c.ID
+	message.ConversationID = c.ID
 	return err
 }
 

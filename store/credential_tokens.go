@@ -19,70 +19,75 @@ type OpenCredential struct {
 // OpenCredential decrypts a credential, given by id or name, for use. If it must not
 // be used now, the error says why.
 func (db *DB) OpenCredential(ctx context.Context, ref string) (OpenCredential, error) {
-	return Read(ctx, db, func(tx *Tx) (o OpenCredential, err error) {
-		if o.Credential, err = tx.credential(ref); err != nil {
-			return o, err
+	return Read(ctx, db, func(tx *Tx) (credential OpenCredential, err error) {
+		if credential.Credential, err = tx.credential(ref); err != nil {
+			return credential, err
 		}
-		sealed, ok, err := tx.openCredential(&o.Credential)
+		sealed, ok, err := tx.openCredential(&credential.Credential)
 		var raw string
 		if err == nil {
-			raw, err = tx.secret(o.ID, tokensField)
+			raw, err = tx.secret(credential.ID, tokensField)
 		}
 		switch {
 		case errors.Is(err, errLocked):
-			return o, agent.Errorf(
+			return credential, agent.Errorf(
 				agent.CodeConflict,
 				"the credential %s is locked: it was encrypted with another master key; give its secret again",
-				o.Name,
-			).With("credential_id", o.ID).Because(err)
+				credential.Name,
+			).With("credential_id", credential.ID).Because(err)
 		case err != nil:
-			return o, err
+			return credential, err
 		case !ok:
-			return o, agent.Errorf(
+			return credential, agent.Errorf(
 				agent.CodeConflict,
 				"the credential %s was changed from outside; give its secret again",
-				o.Name,
-			).With("credential_id", o.ID)
+				credential.Name,
+			).With("credential_id", credential.ID)
 		}
 		if raw != "" {
-			if err := json.Unmarshal([]byte(raw), &o.Tokens); err != nil {
-				return o, fmt.Errorf("sealed tokens of %s: %w", o.ID, err)
+			if err := json.Unmarshal([]byte(raw), &credential.Tokens); err != nil {
+				return credential, fmt.Errorf("sealed tokens of %s: %w", credential.ID, err)
 			}
 		}
-		o.Values = sealed.Values
-		if o.Status == agent.CredentialNeedsConfirm {
-			return o, agent.Errorf(
+		credential.Values = sealed.Values
+		if credential.Status == agent.CredentialNeedsConfirm {
+			return credential, agent.Errorf(
 				agent.CodeConflict,
 				"the credential %s was copied with its agent and must be confirmed before it can be used",
-				o.Name,
-			).With("credential_id", o.ID)
+				credential.Name,
+			).With("credential_id", credential.ID)
 		}
-		return o, nil
+		return credential, nil
 	})
 }
 
 // PutTokens stores new tokens of a credential, which is then ready; MCP servers
 // waiting for it become due for a check. The tokens belong to the credential as it
 // was opened: if it has been changed or deleted since, the error is CONFLICT.
-func (db *DB) PutTokens(ctx context.Context, o OpenCredential, tokens agent.CredentialTokens, account string) error {
+func (db *DB) PutTokens(
+	ctx context.Context,
+	credential OpenCredential,
+	tokens agent.CredentialTokens,
+	account string,
+) error {
 	raw, err := json.Marshal(tokens)
 	if err != nil {
 		return err
 	}
-	return db.changeTokens(ctx, o, func(tx *Tx) error {
-		if err := tx.putSecret(o.ID, tokensField, string(raw)); err != nil {
+	return db.changeTokens(ctx, credential, func(tx *Tx) error {
+		if err := tx.putSecret(credential.ID, tokensField, string(raw)); err != nil {
 			return err
 		}
 		if _, err := tx.exec(
 			"UPDATE _credentials SET status = 'ready', expires_at = ?, account = iif(? <> '', ?, account), "+
 				"last_error = '', updated_at = ? WHERE id = ?",
-			tokens.ExpiresAt, account, account, tx.Now, o.ID,
-		); err != nil || o.Status == agent.CredentialReady {
+			tokens.ExpiresAt, account, account, tx.Now, credential.ID,
+		); err != nil || credential.Status == agent.CredentialReady {
 			return err
 		}
 		_, err := tx.exec(
 			"UPDATE mcp_servers SET checked_at = NULL WHERE credential IN (?, ?) COLLATE NOCASE",
-			o.ID, o.Name,
+			credential.ID, credential.Name,
 		)
 		return err
 	})
@@ -106,26 +111,29 @@ func (db *DB) changeTokens(ctx context.Context, o OpenCredential, fn func(*Tx) e
 // DropTokens deletes the tokens of a credential and any login in progress.
 func (db *DB) DropTokens(ctx context.Context, id string) error {
 	return db.Do(ctx, func(tx *Tx) error {
-		c, err := tx.credential(id)
+		credential, err := tx.credential(id)
 		if err != nil {
 			return err
 		}
 		if _, err := tx.exec(
 			"DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)",
-			c.ID, tokensField, loginField,
+			credential.ID, tokensField, loginField,
 		); err != nil {
 			return err
 		}
 		if _, err := tx.exec(
 			"UPDATE _credentials SET status = iif(status = 'needs_confirm', status, ?), account = '', expires_at = "+
 				"NULL, last_error = '', updated_at = ? WHERE id = ?",
-			statusWithoutTokens(&c),
+			statusWithoutTokens(&credential),
 			tx.Now,
-			c.ID,
+			credential.ID,
 		); err != nil {
 			return err
 		}
-		return tx.audit("credential disconnected", map[string]any{"credential_id": c.ID, "name": c.Name})
+		return tx.audit("credential disconnected", map[string]any{
+			"credential_id": credential.ID,
+			"name":          credential.Name,
+		})
 	})
 }
 
@@ -133,17 +141,17 @@ func (db *DB) DropTokens(ctx context.Context, id string) error {
 // again, its tokens are deleted. The event is emitted once.
 func (db *DB) FailCredential(
 	ctx context.Context,
-	o OpenCredential,
+	credential OpenCredential,
 	status agent.CredentialStatus,
 	reason string,
 ) error {
-	return db.changeTokens(ctx, o, func(tx *Tx) error {
-		now, err := tx.credential(o.ID)
+	return db.changeTokens(ctx, credential, func(tx *Tx) error {
+		now, err := tx.credential(credential.ID)
 		if err != nil {
 			return err
 		}
 		if status == agent.CredentialNeedsLogin {
-			if err := tx.putSecret(o.ID, tokensField, ""); err != nil {
+			if err := tx.putSecret(credential.ID, tokensField, ""); err != nil {
 				return err
 			}
 		}
@@ -152,7 +160,7 @@ func (db *DB) FailCredential(
 			status,
 			agent.Clip(reason, 500),
 			tx.Now,
-			o.ID,
+			credential.ID,
 		); err != nil {
 			return err
 		}
@@ -160,10 +168,10 @@ func (db *DB) FailCredential(
 			return nil
 		}
 		return tx.emit(agent.EventCredentialFailed, map[string]any{"credential": map[string]any{
-			"id":         o.ID,
-			"name":       o.Name,
-			"preset":     o.Preset,
-			"type":       o.Type,
+			"id":         credential.ID,
+			"name":       credential.Name,
+			"preset":     credential.Preset,
+			"type":       credential.Type,
 			"status":     status,
 			"last_error": agent.Clip(reason, 500),
 		}})

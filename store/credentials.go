@@ -128,16 +128,16 @@ func (tx *Tx) sealCredential(c *agent.Credential, values map[string]string) erro
 // CreateCredential stores a validated credential and seals its secret.
 func (db *DB) CreateCredential(
 	ctx context.Context,
-	c agent.Credential,
+	credential agent.Credential,
 	values map[string]string,
 ) (agent.Credential, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
-		c := c
-		var n int
-		if err := tx.value(&n, "SELECT count(*) FROM _credentials"); err != nil {
+		c := credential
+		var count int
+		if err := tx.value(&count, "SELECT count(*) FROM _credentials"); err != nil {
 			return c, err
 		}
-		if n >= agent.MaxCredentials {
+		if count >= agent.MaxCredentials {
 			return c, agent.Errorf(
 				agent.CodeConflict,
 				"an agent has at most %d credentials",
@@ -201,14 +201,14 @@ func (db *DB) UpdateCredential(
 	check func(*agent.Credential, map[string]string) error,
 ) (agent.Credential, error) {
 	updated, err := Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
-		c, err := tx.credential(ref)
+		credential, err := tx.credential(ref)
 		if err != nil {
-			return c, err
+			return credential, err
 		}
-		before := c
-		before.Hosts = append([]string{}, c.Hosts...)
-		change.Apply(&c)
-		sealed, same, err := tx.openCredential(&c)
+		before := credential
+		before.Hosts = append([]string{}, credential.Hosts...)
+		change.Apply(&credential)
+		sealed, same, err := tx.openCredential(&credential)
 		values := sealed.Values
 		if change.Secret.Given {
 			values = change.Secret.Value
@@ -216,17 +216,17 @@ func (db *DB) UpdateCredential(
 				values = map[string]string{}
 			}
 		} else if err != nil && !errors.Is(err, errLocked) {
-			return c, err
+			return credential, err
 		} else if err != nil || !same && len(values) > 0 {
-			return c, agent.Invalid(
+			return credential, agent.Invalid(
 				"secret",
 				"must be given again, because the type, the hosts or the addresses change",
 			)
 		}
-		if err := check(&c, values); err != nil {
-			return c, err
+		if err := check(&credential, values); err != nil {
+			return credential, err
 		}
-		return tx.storeCredential(c, before, values, change.Secret.Given || !same)
+		return tx.storeCredential(credential, before, values, change.Secret.Given || !same)
 	})
 	if err != nil {
 		return updated, err
@@ -237,42 +237,49 @@ func (db *DB) UpdateCredential(
 // storeCredential writes a changed credential. If it was sealed again, or is now
 // another client, its tokens are deleted.
 func (tx *Tx) storeCredential(
-	c, before agent.Credential,
+	credential, before agent.Credential,
 	values map[string]string,
 	resealed bool,
 ) (agent.Credential, error) {
 	if resealed {
-		if err := tx.sealCredential(&c, values); err != nil {
-			return c, err
+		if err := tx.sealCredential(&credential, values); err != nil {
+			return credential, err
 		}
 	}
-	if resealed || c.Config.ClientID != before.Config.ClientID || c.Config.Grant != before.Config.Grant {
+	if resealed ||
+		credential.Config.ClientID != before.Config.ClientID ||
+		credential.Config.Grant != before.Config.Grant {
 		if _, err := tx.exec(
 			"DELETE FROM _secrets WHERE owner = ? AND field IN (?, ?)",
-			c.ID, tokensField, loginField,
+			credential.ID, tokensField, loginField,
 		); err != nil {
-			return c, err
+			return credential, err
 		}
-		c.Status, c.Account, c.ExpiresAt, c.LastError = statusWithoutTokens(&c), "", agent.Time{}, ""
+		credential.Status, credential.Account, credential.ExpiresAt, credential.LastError =
+			statusWithoutTokens(&credential), "", agent.Time{}, ""
 	}
-	hosts, config, fields, err := credentialJSON(&c)
+	hosts, config, fields, err := credentialJSON(&credential)
 	if err != nil {
-		return c, err
+		return credential, err
 	}
 	if _, err := tx.exec(
 		"UPDATE _credentials SET name = ?, type = ?, hosts = ?, config = ?, fields = ?, status = ?, account = ?, "+
 			"expires_at = ?, last_error = ?, updated_at = ? WHERE id = ?",
-		c.Name, c.Type, hosts, config, fields, c.Status, c.Account, c.ExpiresAt, c.LastError, tx.Now, c.ID,
+		credential.Name, credential.Type, hosts, config, fields, credential.Status, credential.Account,
+		credential.ExpiresAt, credential.LastError, tx.Now, credential.ID,
 	); err != nil {
-		return c, credentialTaken(err, c.Name)
+		return credential, credentialTaken(err, credential.Name)
 	}
-	return c, tx.audit("credential updated", map[string]any{"credential_id": c.ID, "name": c.Name})
+	return credential, tx.audit("credential updated", map[string]any{
+		"credential_id": credential.ID,
+		"name":          credential.Name,
+	})
 }
 
 // DeleteCredential removes a credential that is no longer used anywhere.
 func (db *DB) DeleteCredential(ctx context.Context, ref string) error {
 	return db.Do(ctx, func(tx *Tx) error {
-		c, err := tx.credential(ref)
+		credential, err := tx.credential(ref)
 		if err != nil {
 			return err
 		}
@@ -280,22 +287,22 @@ func (db *DB) DeleteCredential(ctx context.Context, ref string) error {
 		if err != nil {
 			return err
 		}
-		if uses := usesOfCredential(&c, references); len(uses) > 0 {
+		if uses := usesOfCredential(&credential, references); len(uses) > 0 {
 			return agent.Errorf(
 				agent.CodeConflict,
 				"the credential is in use; remove it there first",
 			).With("used_by", uses)
 		}
-		if err := tx.deleteRow("_credentials", "credential", c.ID); err != nil {
+		if err := tx.deleteRow("_credentials", "credential", credential.ID); err != nil {
 			return err
 		}
-		return tx.audit("credential deleted", map[string]any{"credential_id": c.ID, "name": c.Name})
+		return tx.audit("credential deleted", map[string]any{"credential_id": credential.ID, "name": credential.Name})
 	})
 }
 
 // ConfirmCredential allows the use of a credential that was copied with its agent.
 func (db *DB) ConfirmCredential(ctx context.Context, ref string) (agent.Credential, error) {
-	c, err := Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
+	credential, err := Write(ctx, db, func(tx *Tx) (agent.Credential, error) {
 		c, err := tx.credential(ref)
 		if err != nil || c.Status != agent.CredentialNeedsConfirm {
 			return c, err
@@ -316,9 +323,9 @@ func (db *DB) ConfirmCredential(ctx context.Context, ref string) (agent.Credenti
 		return c, tx.audit("credential confirmed", map[string]any{"credential_id": c.ID, "name": c.Name})
 	})
 	if err != nil {
-		return c, err
+		return credential, err
 	}
-	return db.Credential(ctx, c.ID)
+	return db.Credential(ctx, credential.ID)
 }
 
 // unconfirmCredentials marks the credentials of a copied file as unconfirmed:

@@ -83,9 +83,9 @@ func (l *listed) cursor(keys []sortKey, record any) (*Cursor, error) {
 		return nil, err
 	}
 	var shown map[string]any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&shown); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&shown); err != nil {
 		return nil, err
 	}
 	c := &Cursor{Order: orderOf(keys)}
@@ -109,7 +109,7 @@ func (l *listed) cursor(keys []sortKey, record any) (*Cursor, error) {
 }
 
 // afterCursor is the condition that a record comes after a cursor.
-func afterCursor(keys []sortKey, c *Cursor) (string, []any) {
+func afterCursor(keys []sortKey, cursor *Cursor) (string, []any) {
 	columns := make([]string, len(keys))
 	mixed := false
 	for i, k := range keys {
@@ -118,20 +118,20 @@ func afterCursor(keys []sortKey, c *Cursor) (string, []any) {
 	}
 	if !mixed {
 		return "(" + strings.Join(columns, ", ") + ") " + after(keys[0]) + " (" +
-			placeholders(len(keys)) + ")", c.Values
+			placeholders(len(keys)) + ")", cursor.Values
 	}
 	// k1 > ? OR k1 = ? AND (k2 > ? OR ...), and k1 >= ? for the index.
 	condition, args := "", []any{}
 	for i := len(keys) - 1; i >= 0; i-- {
 		own := columns[i] + " " + after(keys[i]) + " ?"
 		if condition == "" {
-			condition, args = own, []any{c.Values[i]}
+			condition, args = own, []any{cursor.Values[i]}
 			continue
 		}
 		condition = "(" + own + " OR " + columns[i] + " = ? AND " + condition + ")"
-		args = append([]any{c.Values[i], c.Values[i]}, args...)
+		args = append([]any{cursor.Values[i], cursor.Values[i]}, args...)
 	}
-	return columns[0] + " " + after(keys[0]) + "= ? AND " + condition, append([]any{c.Values[0]}, args...)
+	return columns[0] + " " + after(keys[0]) + "= ? AND " + condition, append([]any{cursor.Values[0]}, args...)
 }
 
 func after(k sortKey) string {

@@ -159,46 +159,46 @@ func (db *DB) open() error {
 		}
 	}
 	unchanged := db.inPlace && db.folder.cache != nil && db.folder.cache.matches(db.id, db.path)
-	f, err := openFile(db.path, unchanged || shared, db.newCapture())
+	file, err := openFile(db.path, unchanged || shared, db.newCapture())
 	if err != nil {
 		return err
 	}
 	if !unchanged {
-		err = db.verify(f)
+		err = db.verify(file)
 	}
-	if err := errors.Join(err, db.bindSecrets(f)); err != nil {
-		return errors.Join(err, f.close())
+	if err := errors.Join(err, db.bindSecrets(file)); err != nil {
+		return errors.Join(err, file.close())
 	}
-	f.hide = db.HideLinks
-	f.writer.sql.Text = f.hide
+	file.hide = db.HideLinks
+	file.writer.sql.Text = file.hide
 	if shared {
-		f.refused = func(err error) {
+		file.refused = func(err error) {
 			db.folder.cluster.Refused(db.id, err)
 		}
 	}
 	if db.inPlace { // others are being made, and have no work before
-		f.announce = func(made newWork) {
-			db.notify(f.unsubscribed.announce(made.announced)&workAll, made.claimed&workAll)
+		file.announce = func(made newWork) {
+			db.notify(file.unsubscribed.announce(made.announced)&workAll, made.claimed&workAll)
 		}
-		f.changed = db.changed
-		f.watched = func() bool { return db.watcher.Load() != nil }
-		f.writer.watchRows(f.watched())
+		file.changed = db.changed
+		file.watched = func() bool { return db.watcher.Load() != nil }
+		file.writer.watchRows(file.watched())
 	}
 	if db.trimmed.IsZero() {
 		db.trimmed = db.record.Load().trimmed
 	}
-	db.file = f
+	db.file = file
 	return nil
 }
 
 // verify compares a file that has just been opened with the catalog, since it may
 // have been replaced while it was closed. A file of the same agent, such as a
 // restored copy, is accepted; any other is left to the watcher.
-func (db *DB) verify(f *file) error {
+func (db *DB) verify(file *file) error {
 	if !db.inPlace {
 		return nil
 	}
-	found, err := readRow(f.writer)
+	found, err := readRow(file.writer)
 	if err != nil {
 		return refused(err)
 	}

@@ -158,22 +158,22 @@ func (tx *Tx) pendingDeliveries(events []agent.Event) ([]pendingDelivery, error)
 }
 
 // enqueue creates the deliveries of one subscription.
-func (tx *Tx) enqueue(w pendingDelivery, now agent.Time) (int, error) {
+func (tx *Tx) enqueue(delivery pendingDelivery, now agent.Time) (int, error) {
 	var waiting int
 	if err := tx.value(
 		&waiting,
 		"SELECT count(*) FROM _deliveries WHERE webhook_id = ? AND status = 'pending'",
-		w.webhookID,
+		delivery.webhookID,
 	); err != nil {
 		return 0, err
 	}
 	made := 0
-	for _, e := range w.events {
+	for _, event := range delivery.events {
 		d := agent.Delivery{
 			ID:            agent.NewID(agent.KindDelivery),
-			Event:         e.Type,
-			EventID:       e.ID,
-			WebhookID:     w.webhookID,
+			Event:         event.Type,
+			EventID:       event.ID,
+			WebhookID:     delivery.webhookID,
 			Status:        agent.DeliveryPending,
 			NextAttemptAt: now,
 			CreatedAt:     now,
@@ -182,11 +182,11 @@ func (tx *Tx) enqueue(w pendingDelivery, now agent.Time) (int, error) {
 			d.Status, d.NextAttemptAt = agent.DeliveryFailed, agent.Time{}
 			d.Error = fmt.Sprintf("%d deliveries were waiting already", MaxPending)
 		}
-		body, err := EventBody(e, tx.db.id)
+		body, err := EventBody(event, tx.db.id)
 		if err != nil {
 			return made, err
 		}
-		done, err := tx.insertDelivery(d, body, e.Chain())
+		done, err := tx.insertDelivery(d, body, event.Chain())
 		if err != nil {
 			return made, err
 		}
@@ -256,8 +256,8 @@ func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due
 		if err != nil {
 			return nil, err
 		}
-		for i := range due {
-			due[i].IDs, err = all(
+		for index := range due {
+			due[index].IDs, err = all(
 				tx,
 				func(rows *sqlite.Rows) (id string, err error) {
 					return id, rows.Scan(&id)
@@ -265,7 +265,7 @@ func (db *DB) DueDeliveries(ctx context.Context, now agent.Time, limit int) (due
 				`SELECT id FROM _deliveries
 				WHERE webhook_id = ? AND status = 'pending' AND next_attempt_at <= ? ORDER BY next_attempt_at, id
 				LIMIT iif((SELECT failure_count FROM webhooks WHERE id = ?1) > 0, 1, ?)`,
-				due[i].WebhookID,
+				due[index].WebhookID,
 				now,
 				limit,
 			)
@@ -325,57 +325,57 @@ type Attempt struct {
 // longer exists is switched off, and so is one if a delivery has used up its
 // attempts and no other has succeeded since it was created. Deliveries that
 // become due are not announced: the caller looks for them.
-func (db *DB) EndAttempt(ctx context.Context, a Attempt) (off bool, err error) {
+func (db *DB) EndAttempt(ctx context.Context, attempt Attempt) (off bool, err error) {
 	return Write(ctx, db, func(tx *Tx) (bool, error) {
 		tx.claimWork(workDeliveries)
 		var status *int
-		if a.Status != 0 {
-			status = &a.Status
+		if attempt.Status != 0 {
+			status = &attempt.Status
 		}
 		state := agent.DeliveryDelivered
 		switch {
-		case a.Error == "":
-			a.Next = agent.Time{}
-		case a.Next.IsZero():
+		case attempt.Error == "":
+			attempt.Next = agent.Time{}
+		case attempt.Next.IsZero():
 			state = agent.DeliveryFailed
 		default:
 			state = agent.DeliveryPending
 		}
 		done, err := tx.exec(`UPDATE _deliveries SET attempt = attempt + 1, status = ?, response_status = ?, duration_ms = ?, error = ?, next_attempt_at = ?
-			WHERE id = ? AND (status = 'pending' OR ?2 = 'delivered')`, state, status, a.Duration.Milliseconds(), a.Error, a.Next, a.DeliveryID)
+			WHERE id = ? AND (status = 'pending' OR ?2 = 'delivered')`, state, status, attempt.Duration.Milliseconds(), attempt.Error, attempt.Next, attempt.DeliveryID)
 		if err != nil {
 			return false, err
 		}
 		if done.Changes == 0 {
 			return false, err // deleted or switched off in the meantime
 		}
-		return tx.noteAttempt(a, status, state)
+		return tx.noteAttempt(attempt, status, state)
 	})
 }
 
 // noteAttempt updates the subscription's own record of its deliveries.
-func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (off bool, err error) {
+func (tx *Tx) noteAttempt(attempt Attempt, status *int, state agent.DeliveryStatus) (off bool, err error) {
 	if state == agent.DeliveryDelivered {
 		_, err := tx.exec(
 			"UPDATE webhooks SET failure_count = 0, last_delivery_at = ?1, last_success_at = ?1, "+
 				"last_status = ?2 WHERE id = ?3",
-			a.At,
+			attempt.At,
 			status,
-			a.WebhookID,
+			attempt.WebhookID,
 		)
 		return false, err
 	}
 	if _, err := tx.exec(
 		"UPDATE webhooks SET failure_count = failure_count + 1, last_delivery_at = ?, last_status = ? WHERE id = ?",
-		a.At, status, a.WebhookID,
+		attempt.At, status, attempt.WebhookID,
 	); err != nil {
 		return false, err
 	}
-	if !a.TargetGone && state == agent.DeliveryPending {
+	if !attempt.TargetGone && state == agent.DeliveryPending {
 		return false, nil
 	}
 	done, err := tx.exec(`UPDATE webhooks SET active = 0, updated_at = ? WHERE id = ? AND active = 1
-		AND (? OR coalesce(last_success_at, '') < (SELECT created_at FROM _deliveries WHERE id = ?))`, tx.Now, a.WebhookID, a.TargetGone, a.DeliveryID)
+		AND (? OR coalesce(last_success_at, '') < (SELECT created_at FROM _deliveries WHERE id = ?))`, tx.Now, attempt.WebhookID, attempt.TargetGone, attempt.DeliveryID)
 	if err != nil {
 		return false, err
 	}
@@ -383,11 +383,11 @@ func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (o
 		return false, nil
 	}
 	why := "all tries of a delivery failed"
-	if a.TargetGone {
+	if attempt.TargetGone {
 		why = "its target is gone"
 	}
 	return true, tx.log(agent.LevelWarn, "webhooks", "a subscription was switched off: "+why, map[string]any{
-		"webhook_id": a.WebhookID,
+		"webhook_id": attempt.WebhookID,
 	})
 }
 
@@ -395,14 +395,14 @@ func (tx *Tx) noteAttempt(a Attempt, status *int, state agent.DeliveryStatus) (o
 // same webhook-id. The subscription must be active.
 func (db *DB) Redeliver(ctx context.Context, webhookID, id string, now agent.Time) (agent.Delivery, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Delivery, error) {
-		w, err := tx.webhook(webhookID)
+		webhook, err := tx.webhook(webhookID)
 		if err != nil {
 			return agent.Delivery{}, err
 		}
 		if _, err := tx.delivery(webhookID, id); err != nil {
 			return agent.Delivery{}, err
 		}
-		if !w.Active {
+		if !webhook.Active {
 			return agent.Delivery{}, agent.Errorf(
 				agent.CodeConflict,
 				"this subscription is switched off; set active to true first",

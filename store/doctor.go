@@ -98,22 +98,22 @@ func examineKeys(path string, given [][]byte) (keyring, agent.Finding) {
 
 // examine reads one agent's file completely. If something looks wrong while the file
 // is being written, it checks again.
-func (f *Folder) examine(id string) agent.Finding {
-	before := f.stamp(id)
-	finding := f.examineOnce(id)
+func (folder *Folder) examine(id string) agent.Finding {
+	before := folder.stamp(id)
+	finding := folder.examineOnce(id)
 	for range 3 {
-		now := f.stamp(id)
+		now := folder.stamp(id)
 		if finding.OK || now == before {
 			break
 		}
-		before, finding = now, f.examineOnce(id)
+		before, finding = now, folder.examineOnce(id)
 	}
 	return finding
 }
 
-func (f *Folder) examineOnce(id string) agent.Finding {
+func (folder *Folder) examineOnce(id string) agent.Finding {
 	finding := agent.Finding{Subject: id + ".db"}
-	file := unlockedSource(f.filePath(id))
+	file := unlockedSource(folder.filePath(id))
 	if opened, err := os.OpenFile(
 		file.Path,
 		os.O_RDWR,
@@ -124,7 +124,7 @@ func (f *Folder) examineOnce(id string) agent.Finding {
 	} else if err == nil {
 		_ = opened.Close()
 	}
-	if err := examine(context.Background(), f.filePath(id), file); errors.Is(err, errNoAgent) {
+	if err := examine(context.Background(), folder.filePath(id), file); errors.Is(err, errNoAgent) {
 		finding.Message = "is a database, but not an agent's; it is left alone"
 		return finding
 	} else if err != nil {
@@ -141,29 +141,29 @@ func (f *Folder) examineOnce(id string) agent.Finding {
 		finding.Message = "damaged: " + err.Error()
 		return finding
 	}
-	return f.describe(c, finding)
+	return folder.describe(c, finding)
 }
 
 // describe fills in the finding about a file that is not damaged.
-func (f *Folder) describe(c *conn, finding agent.Finding) agent.Finding {
+func (folder *Folder) describe(conn *conn, finding agent.Finding) agent.Finding {
 	var version int
-	r, err := readRow(c)
+	row, err := readRow(conn)
 	if err == nil {
-		err = c.value(&version, "PRAGMA user_version")
+		err = conn.value(&version, "PRAGMA user_version")
 	}
 	if err != nil {
 		finding.Message = "damaged: " + err.Error()
 		return finding
 	}
-	copied := r.id+".db" != finding.Subject || r.folder != f.path
-	if copied && hasOtherNames(c.path) {
+	copied := row.id+".db" != finding.Subject || row.folder != folder.path
+	if copied && hasOtherNames(conn.path) {
 		finding.Message = fmt.Sprintf("is a hard link: the same file, of agent %q, has another name; "+
-			"it is left alone, copy it instead", r.agent.Name)
+			"it is left alone, copy it instead", row.agent.Name)
 		return finding
 	}
-	locked := f.lockedSecrets(c, r.id)
+	locked := folder.lockedSecrets(conn, row.id)
 	finding.OK = locked == 0
-	finding.Message = fmt.Sprintf("sound, agent %q, %s, file version %d", r.agent.Name, r.agent.Status, version)
+	finding.Message = fmt.Sprintf("sound, agent %q, %s, file version %d", row.agent.Name, row.agent.Status, version)
 	if version < fileVersion() {
 		finding.Message += fmt.Sprintf(" (%d once it is opened)", fileVersion())
 	}
@@ -177,13 +177,13 @@ func (f *Folder) describe(c *conn, finding agent.Finding) agent.Finding {
 }
 
 // lockedSecrets counts the credentials that the folder's keys cannot open.
-func (f *Folder) lockedSecrets(c *conn, agentID string) (locked int) {
+func (folder *Folder) lockedSecrets(c *conn, agentID string) (locked int) {
 	secrets, err := all(&Tx{conn: c}, scanSecret, "SELECT "+secretColumns+" FROM _secrets")
 	if err != nil {
 		return 0
 	}
 	for _, s := range secrets {
-		if _, err := f.keys.open(agentID, s); err != nil {
+		if _, err := folder.keys.open(agentID, s); err != nil {
 			locked++
 		}
 	}

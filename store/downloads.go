@@ -34,13 +34,13 @@ func (db *DB) Downloads(ctx context.Context, sessionID string, p Page) ([]agent.
 
 // CreateDownload stores a download, whose bytes ReceiveFile took; file is nil if it
 // failed. The oldest downloads are deleted to make room.
-func (db *DB) CreateDownload(ctx context.Context, d agent.Download, file *Upload) (agent.Download, error) {
+func (db *DB) CreateDownload(ctx context.Context, download agent.Download, file *Upload) (agent.Download, error) {
 	upload := ""
 	if file != nil {
-		upload, d.Size = file.id, file.Size
+		upload, download.Size = file.id, file.Size
 	}
 	made, err := Write(ctx, db, func(tx *Tx) (agent.Download, error) {
-		d := d
+		d := download
 		d.ID, d.CreatedAt = agent.NewID(agent.KindDownload), tx.Now
 		if _, err := tx.exec(
 			"INSERT INTO downloads("+downloadColumns+", upload) VALUES (?,?,?,?,?,?,?,?,?)",

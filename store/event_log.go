@@ -26,14 +26,18 @@ const (
 // EventLog returns up to limit events of the outbox, newest first, and the value of
 // Before for the next page, 0 at the end. A page can be short or even empty although
 // more follow, since only a limited part of the outbox is examined.
-func (db *DB) EventLog(ctx context.Context, f EventFilter, limit int) (events []agent.Event, next int64, err error) {
+func (db *DB) EventLog(
+	ctx context.Context,
+	filter EventFilter,
+	limit int,
+) (events []agent.Event, next int64, err error) {
 	events, err = Read(ctx, db, func(tx *Tx) ([]agent.Event, error) {
-		low, high, err := tx.eventRange(f)
+		low, high, err := tx.eventRange(filter)
 		if err != nil || low >= high {
 			return []agent.Event{}, err
 		}
 		floor := max(low, high-eventWindow)
-		where, args := clause(f.conditions(floor, high), false)
+		where, args := clause(filter.conditions(floor, high), false)
 		found, err := all(
 			tx,
 			scanEvent,
@@ -57,7 +61,7 @@ func (db *DB) EventLog(ctx context.Context, f EventFilter, limit int) (events []
 
 // eventRange returns the range of numbers, from low up to but not including high,
 // that a filter's times and cursor allow.
-func (tx *Tx) eventRange(f EventFilter) (low, high int64, err error) {
+func (tx *Tx) eventRange(filter EventFilter) (low, high int64, err error) {
 	if err := tx.value(&low, "SELECT coalesce(min(seq), 0) FROM _events"); err != nil {
 		return 0, 0, err
 	}
@@ -65,18 +69,18 @@ func (tx *Tx) eventRange(f EventFilter) (low, high int64, err error) {
 		return 0, 0, err
 	}
 	first, last := low, high
-	if !f.From.IsZero() {
-		if low, err = tx.firstEventAt(f.From, first, last); err != nil {
+	if !filter.From.IsZero() {
+		if low, err = tx.firstEventAt(filter.From, first, last); err != nil {
 			return 0, 0, err
 		}
 	}
-	if !f.To.IsZero() {
-		if high, err = tx.firstEventAt(f.To, first, last); err != nil {
+	if !filter.To.IsZero() {
+		if high, err = tx.firstEventAt(filter.To, first, last); err != nil {
 			return 0, 0, err
 		}
 	}
-	if f.Before > 0 {
-		high = min(high, f.Before)
+	if filter.Before > 0 {
+		high = min(high, filter.Before)
 	}
 	return low, high, nil
 }

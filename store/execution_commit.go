@@ -43,43 +43,43 @@ var ErrRepeated = errors.New("an execution with this idempotency key exists")
 // CommitExecution writes a step of an execution. ended are waits in other executions
 // that ended because this one did. If the execution has already ended, the error is
 // ErrEnded and nothing is written.
-func (db *DB) CommitExecution(ctx context.Context, p ExecutionStep) (ended []WaitEnd, err error) {
+func (db *DB) CommitExecution(ctx context.Context, step ExecutionStep) (ended []WaitEnd, err error) {
 	var journal string
-	if len(p.Results) > 0 {
-		if journal, err = encodeJournal(p.Results); err != nil {
+	if len(step.Results) > 0 {
+		if journal, err = encodeJournal(step.Results); err != nil {
 			return nil, err
 		}
 	}
-	events, err := executionEventsOf(p.Execution, p.Name, transition{
-		started: p.Begin,
-		ended:   p.Execution.Status.Ended(),
+	events, err := executionEventsOf(step.Execution, step.Name, transition{
+		started: step.Begin,
+		ended:   step.Execution.Status.Ended(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return Write(ctx, db, func(tx *Tx) ([]WaitEnd, error) {
 		tx.claimWork(workExecutions)
-		return tx.commitExecution(p, journal, events)
+		return tx.commitExecution(step, journal, events)
 	})
 }
 
 // commitExecution writes a step whose journal and events are already encoded as
 // JSON.
-func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionEvents) ([]WaitEnd, error) {
-	if err := tx.saveExecution(p); err != nil {
+func (tx *Tx) commitExecution(step ExecutionStep, journal string, events executionEvents) ([]WaitEnd, error) {
+	if err := tx.saveExecution(step); err != nil {
 		return nil, err
 	}
 	if journal != "" {
-		if _, err := tx.exec(insertJournal, p.Execution.ID, journal); err != nil {
+		if _, err := tx.exec(insertJournal, step.Execution.ID, journal); err != nil {
 			return nil, err
 		}
 	}
-	for i := range p.Waits {
-		if err := tx.insertWait(&p.Waits[i]); err != nil {
+	for i := range step.Waits {
+		if err := tx.insertWait(&step.Waits[i]); err != nil {
 			return nil, err
 		}
 	}
-	for _, w := range p.EndedWaits {
+	for _, w := range step.EndedWaits {
 		if _, err := tx.exec(
 			"DELETE FROM _waits WHERE execution_id = ? AND node_id = ? AND path = ?",
 			w.ExecutionID,
@@ -89,7 +89,7 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 			return nil, err
 		}
 	}
-	for _, child := range p.Children {
+	for _, child := range step.Children {
 		if err := tx.insertExecution(child.Execution, child.IdempotencyKey, false); err != nil {
 			return nil, err
 		}
@@ -99,17 +99,17 @@ func (tx *Tx) commitExecution(p ExecutionStep, journal string, events executionE
 			return nil, err
 		}
 	}
-	ended := p.Execution.Status.Ended()
-	if err := tx.updateWaits(p, ended); err != nil {
+	ended := step.Execution.Status.Ended()
+	if err := tx.updateWaits(step, ended); err != nil {
 		return nil, err
 	}
-	if err := tx.write(p.Execution, events); err != nil {
+	if err := tx.write(step.Execution, events); err != nil {
 		return nil, err
 	}
-	if !ended || p.Execution.ParentID == "" {
+	if !ended || step.Execution.ParentID == "" {
 		return nil, nil
 	}
-	return tx.endParentsWait(p.Execution)
+	return tx.endParentsWait(step.Execution)
 }
 
 // updateWaits deletes the waits of an execution that has ended. A suspended
@@ -133,21 +133,21 @@ func (tx *Tx) updateWaits(p ExecutionStep, ended bool) (err error) {
 
 // saveExecution updates the execution's row, or finds that it has been ended by
 // something else.
-func (tx *Tx) saveExecution(p ExecutionStep) error {
-	e := p.Execution
-	if p.New {
-		if err := tx.insertExecution(e, p.IdempotencyKey, p.Suspended); err != nil {
+func (tx *Tx) saveExecution(step ExecutionStep) error {
+	execution := step.Execution
+	if step.New {
+		if err := tx.insertExecution(execution, step.IdempotencyKey, step.Suspended); err != nil {
 			return err
 		}
-		return tx.auditExecuted(e)
+		return tx.auditExecuted(execution)
 	}
-	problem, err := encodeError(e.Error)
+	problem, err := encodeError(execution.Error)
 	if err != nil {
 		return err
 	}
-	if !p.Begin && !p.Suspended && !e.Status.Ended() {
+	if !step.Begin && !step.Suspended && !execution.Status.Ended() {
 		var exists bool
-		if err := tx.value(&exists, selectIsRunning, e.WorkflowID, e.ID); err != nil {
+		if err := tx.value(&exists, selectIsRunning, execution.WorkflowID, execution.ID); err != nil {
 			return err
 		}
 		if !exists {
@@ -158,10 +158,10 @@ func (tx *Tx) saveExecution(p ExecutionStep) error {
 	done, err := tx.exec(
 		"UPDATE executions SET status = ?, suspended = ?, output = ?, error = ?, started_at = ?, completed_at = ? "+
 			"WHERE id = ? AND status IN ('queued','running')",
-		string(e.Status),
-		p.Suspended,
-		nullText(e.Output),
-		problem, e.StartedAt, e.CompletedAt, e.ID,
+		string(execution.Status),
+		step.Suspended,
+		nullText(execution.Output),
+		problem, execution.StartedAt, execution.CompletedAt, execution.ID,
 	)
 	if err != nil {
 		return err
@@ -180,19 +180,20 @@ const selectIsRunning = `SELECT EXISTS (SELECT 1 FROM executions INDEXED BY exec
 const insertExecution = `INSERT INTO executions(id, workflow_id, version, status, suspended, trigger, trigger_node, idempotency_key, parent_id, retried_from, depth, root_id,
 	input, output, error, created_at, started_at, completed_at) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
 
-func (tx *Tx) insertExecution(e *agent.Execution, key string, suspended bool) error {
-	problem, err := encodeError(e.Error)
+func (tx *Tx) insertExecution(execution *agent.Execution, key string, suspended bool) error {
+	problem, err := encodeError(execution.Error)
 	if err != nil {
 		return err
 	}
 	_, err = tx.exec(
-		insertExecution, e.ID, e.WorkflowID, e.Version, string(e.Status), suspended, e.Trigger, e.TriggerNode, key,
-		e.ParentID, e.RetriedFrom, e.Depth, e.RootID, string(e.Input), nullText(e.Output), problem, e.CreatedAt,
-		e.StartedAt, e.CompletedAt,
+		insertExecution, execution.ID, execution.WorkflowID, execution.Version, string(execution.Status), suspended,
+		execution.Trigger, execution.TriggerNode, key, execution.ParentID, execution.RetriedFrom, execution.Depth,
+		execution.RootID, string(execution.Input), nullText(execution.Output), problem, execution.CreatedAt,
+		execution.StartedAt, execution.CompletedAt,
 	)
 	switch {
 	case sqliteCode(err) == codeForeignKey:
-		return agent.NotFound("workflow", e.WorkflowID).Because(err)
+		return agent.NotFound("workflow", execution.WorkflowID).Because(err)
 	case key != "" && isUnique(err):
 		return fmt.Errorf("%w: %w", ErrRepeated, err)
 	}
@@ -247,14 +248,14 @@ func (tx *Tx) appendJournal(id string, results []agent.NodeResult) error {
 }
 
 // endParentsWait ends the wait of the node that started an execution.
-func (tx *Tx) endParentsWait(e *agent.Execution) ([]WaitEnd, error) {
-	waits, err := tx.waits("child_id = ?", e.ID)
+func (tx *Tx) endParentsWait(execution *agent.Execution) ([]WaitEnd, error) {
+	waits, err := tx.waits("child_id = ?", execution.ID)
 	if err != nil {
 		return nil, err
 	}
 	var ended []WaitEnd
 	for _, w := range waits {
-		end := WaitEnd{ExecutionID: w.ExecutionID, Result: w.ResultOf(e, tx.Now)}
+		end := WaitEnd{ExecutionID: w.ExecutionID, Result: w.ResultOf(execution, tx.Now)}
 		ok, err := tx.endWait(end)
 		if err != nil {
 			return nil, err
@@ -268,22 +269,22 @@ func (tx *Tx) endParentsWait(e *agent.Execution) ([]WaitEnd, error) {
 
 // ResultOf returns the result of a node that waited for an execution, which has
 // ended.
-func (w *Wait) ResultOf(e *agent.Execution, now agent.Time) agent.NodeResult {
-	r := w.Result()
-	r.Status, r.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())
-	r.Output, _ = json.Marshal(map[string]any{
-		"execution_id": e.ID,
-		"status":       e.Status,
-		"output":       e.Output,
+func (w *Wait) ResultOf(execution *agent.Execution, now agent.Time) agent.NodeResult {
+	result := w.Result()
+	result.Status, result.DurationMS = agent.NodeSuccess, float64(now.Sub(w.StartedAt.Time).Milliseconds())
+	result.Output, _ = json.Marshal(map[string]any{
+		"execution_id": execution.ID,
+		"status":       execution.Status,
+		"output":       execution.Output,
 	})
-	if e.Status != agent.ExecutionComplete {
-		r.Status = agent.NodeFailed
-		r.Error = &agent.ExecutionError{
+	if execution.Status != agent.ExecutionComplete {
+		result.Status = agent.NodeFailed
+		result.Error = &agent.ExecutionError{
 			Code:    string(agent.CodeExecution),
-			Message: "the execution that it started ended as " + string(e.Status),
+			Message: "the execution that it started ended as " + string(execution.Status),
 			NodeID:  w.NodeID,
-			Details: map[string]any{"execution_id": e.ID, "status": e.Status},
+			Details: map[string]any{"execution_id": execution.ID, "status": execution.Status},
 		}
 	}
-	return r
+	return result
 }

@@ -26,16 +26,17 @@ type executionEvents struct{ first, last string }
 
 // executionEventsOf prepares the events of an execution; a test has none. It is
 // called before the transaction, so that encoding JSON does not delay other writes.
-func executionEventsOf(e *agent.Execution, name string, now transition) (t executionEvents, err error) {
-	if now == (transition{}) || e.Trigger == agent.TriggerTest {
-		return t, nil
+func executionEventsOf(execution *agent.Execution, name string, now transition) (events executionEvents, err error) {
+	if now == (transition{}) || execution.Trigger == agent.TriggerTest {
+		return events, nil
 	}
 	var data executionEvent
-	data.Execution, data.Workflow.ID, data.Workflow.Name, data.Workflow.Version = *e, e.WorkflowID, name, e.Version
-	if len(e.Input) > maxEventValue {
+	data.Execution, data.Workflow.ID, data.Workflow.Name, data.Workflow.Version =
+		*execution, execution.WorkflowID, name, execution.Version
+	if len(execution.Input) > maxEventValue {
 		data.Execution.Input = json.RawMessage("null")
 	}
-	if len(e.Output) > maxEventValue {
+	if len(execution.Output) > maxEventValue {
 		data.Execution.Output = nil
 	}
 	encode := func() (string, error) {
@@ -46,16 +47,16 @@ func executionEventsOf(e *agent.Execution, name string, now transition) (t execu
 		return string(raw), err
 	}
 	if now.ended {
-		if t.last, err = encode(); err != nil {
-			return t, err
+		if events.last, err = encode(); err != nil {
+			return events, err
 		}
 	}
 	if now.started {
 		data.Execution.Status, data.Execution.Output, data.Execution.Error, data.Execution.CompletedAt =
 			agent.ExecutionRunning, nil, nil, agent.Time{}
-		t.first, err = encode()
+		events.first, err = encode()
 	}
-	return t, err
+	return events, err
 }
 
 // emitExecution writes the events of an execution.
@@ -68,27 +69,28 @@ func (tx *Tx) emitExecution(e *agent.Execution, name string, now transition) err
 }
 
 // write writes the events of an execution.
-func (tx *Tx) write(e *agent.Execution, t executionEvents) (err error) {
+func (tx *Tx) write(execution *agent.Execution, events executionEvents) (err error) {
 	const one = "(?,?,?,?,?,?)"
 	switch {
-	case t.first != "" && t.last != "":
+	case events.first != "" && events.last != "":
 		_, err = tx.exec(
-			insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted, t.first, e.Depth,
-			e.RootID, tx.Now, agent.NewID(agent.KindEvent), endEvents[e.Status], t.last, e.Depth, e.RootID, tx.Now,
+			insertEvent+one+","+one, agent.NewID(agent.KindEvent), agent.EventWorkflowStarted,
+			events.first, execution.Depth, execution.RootID, tx.Now, agent.NewID(agent.KindEvent),
+			endEvents[execution.Status], events.last, execution.Depth, execution.RootID, tx.Now,
 		)
-	case t.first != "":
+	case events.first != "":
 		_, err = tx.exec(
 			insertEvent+one,
 			agent.NewID(agent.KindEvent),
 			agent.EventWorkflowStarted,
-			t.first, e.Depth, e.RootID, tx.Now,
+			events.first, execution.Depth, execution.RootID, tx.Now,
 		)
-	case t.last != "":
+	case events.last != "":
 		_, err = tx.exec(
 			insertEvent+one,
 			agent.NewID(agent.KindEvent),
-			endEvents[e.Status],
-			t.last, e.Depth, e.RootID, tx.Now,
+			endEvents[execution.Status],
+			events.last, execution.Depth, execution.RootID, tx.Now,
 		)
 	}
 	return err

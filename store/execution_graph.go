@@ -20,31 +20,31 @@ const maxTests = 20
 
 // InsertTest inserts an execution that tests a graph which has not been saved, and
 // deletes the workflow's oldest finished tests.
-func (db *DB) InsertTest(ctx context.Context, x *agent.Execution, g TestGraph) error {
-	nodes, edges, _, err := writeGraph(&agent.Workflow{Nodes: g.Nodes, Edges: g.Edges})
+func (db *DB) InsertTest(ctx context.Context, execution *agent.Execution, graph TestGraph) error {
+	nodes, edges, _, err := writeGraph(&agent.Workflow{Nodes: graph.Nodes, Edges: graph.Edges})
 	if err != nil {
 		return err
 	}
 	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workExecutions)
-		if err := tx.insertExecution(x, "", false); err != nil {
+		if err := tx.insertExecution(execution, "", false); err != nil {
 			return err
 		}
 		if _, err := tx.exec(
 			"INSERT INTO _tests(execution_id, nodes, edges, plan) VALUES (?,?,?,?)",
-			x.ID,
+			execution.ID,
 			nodes,
 			edges,
-			string(g.Plan),
+			string(graph.Plan),
 		); err != nil {
 			return err
 		}
-		if _, err := tx.exec(trimTests, x.WorkflowID, maxTests); err != nil {
+		if _, err := tx.exec(trimTests, execution.WorkflowID, maxTests); err != nil {
 			return err
 		}
 		return tx.audit("workflow tested", map[string]any{
-			"workflow_id":  x.WorkflowID,
-			"execution_id": x.ID,
+			"workflow_id":  execution.WorkflowID,
+			"execution_id": execution.ID,
 		})
 	})
 }
@@ -53,8 +53,8 @@ const trimTests = `DELETE FROM executions WHERE trigger = 'test' AND workflow_id
 	AND id NOT IN (SELECT id FROM executions WHERE trigger = 'test' AND workflow_id = ?1 ORDER BY id DESC LIMIT ?2)`
 
 // testGraph reads the graph of a test; nil for any other execution.
-func (tx *Tx) testGraph(e *agent.Execution) (*TestGraph, error) {
-	if e.Trigger != agent.TriggerTest {
+func (tx *Tx) testGraph(execution *agent.Execution) (*TestGraph, error) {
+	if execution.Trigger != agent.TriggerTest {
 		return nil, nil
 	}
 	found, err := all(tx, func(rows *sqlite.Rows) (g TestGraph, err error) {
@@ -65,7 +65,7 @@ func (tx *Tx) testGraph(e *agent.Execution) (*TestGraph, error) {
 		var w agent.Workflow
 		err = readGraph(&w, nodes, edges, []byte("{}"))
 		return TestGraph{w.Nodes, w.Edges, plan}, err
-	}, "SELECT nodes, edges, plan FROM _tests WHERE execution_id = ?", e.ID)
+	}, "SELECT nodes, edges, plan FROM _tests WHERE execution_id = ?", execution.ID)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

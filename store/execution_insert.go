@@ -15,29 +15,29 @@ func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) 
 	return Write(ctx, db, func(tx *Tx) ([]bool, error) {
 		tx.claimWork(workExecutions)
 		inserted := make([]bool, len(started))
-		for i, s := range started {
-			known, err := tx.executionOf(s.IdempotencyKey, s.Replay)
+		for index, execution := range started {
+			known, err := tx.executionOf(execution.IdempotencyKey, execution.Replay)
 			if err != nil {
 				return nil, err
 			}
 			if known != "" {
 				continue
 			}
-			if err := tx.insertExecution(s.Execution, s.IdempotencyKey, false); err != nil {
+			if err := tx.insertExecution(execution.Execution, execution.IdempotencyKey, false); err != nil {
 				return nil, err
 			}
-			if err := tx.noteReplay(s.Replay, s.ID); err != nil {
+			if err := tx.noteReplay(execution.Replay, execution.ID); err != nil {
 				return nil, err
 			}
-			if err := tx.auditExecuted(s.Execution); err != nil {
+			if err := tx.auditExecuted(execution.Execution); err != nil {
 				return nil, err
 			}
-			if err := tx.emitExecution(s.Execution, s.Name, transition{
-				started: s.Status == agent.ExecutionRunning,
+			if err := tx.emitExecution(execution.Execution, execution.Name, transition{
+				started: execution.Status == agent.ExecutionRunning,
 			}); err != nil {
 				return nil, err
 			}
-			inserted[i] = true
+			inserted[index] = true
 		}
 		return inserted, nil
 	})
@@ -45,25 +45,25 @@ func (db *DB) InsertExecutions(ctx context.Context, started []StartedExecution) 
 
 // RetryExecution inserts an execution that repeats another, reusing the given
 // results of it.
-func (db *DB) RetryExecution(ctx context.Context, s StartedExecution, results []agent.NodeResult) error {
+func (db *DB) RetryExecution(ctx context.Context, execution StartedExecution, results []agent.NodeResult) error {
 	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workExecutions)
-		if err := tx.insertExecution(s.Execution, "", false); err != nil {
+		if err := tx.insertExecution(execution.Execution, "", false); err != nil {
 			return err
 		}
 		if len(results) > 0 {
-			if err := tx.appendJournal(s.ID, results); err != nil {
+			if err := tx.appendJournal(execution.ID, results); err != nil {
 				return err
 			}
 		}
-		if err := tx.emitExecution(s.Execution, s.Name, transition{
-			started: s.Status == agent.ExecutionRunning,
+		if err := tx.emitExecution(execution.Execution, execution.Name, transition{
+			started: execution.Status == agent.ExecutionRunning,
 		}); err != nil {
 			return err
 		}
 		return tx.audit("execution retried", map[string]any{
-			"execution_id":     s.RetriedFrom,
-			"new_execution_id": s.ID,
+			"execution_id":     execution.RetriedFrom,
+			"new_execution_id": execution.ID,
 		})
 	})
 }

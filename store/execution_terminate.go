@@ -13,20 +13,20 @@ func (db *DB) Terminate(ctx context.Context, id string) (terminated []agent.Exec
 	terminated, err = Write(ctx, db, func(tx *Tx) ([]agent.Execution, error) {
 		tx.claimWork(workExecutions)
 		resumed = nil
-		e, err := tx.execution(id)
+		execution, err := tx.execution(id)
 		if err != nil {
 			return nil, err
 		}
-		if e.Status.Ended() {
+		if execution.Status.Ended() {
 			return nil, agent.Errorf(
 				agent.CodeConflict,
 				"the execution has ended: it is %s",
-				e.Status,
-			).With("status", e.Status)
+				execution.Status,
+			).With("status", execution.Status)
 		}
-		ended := []agent.Execution{e}
-		for i := 0; i < len(ended); i++ {
-			parents, err := tx.terminate(&ended[i])
+		ended := []agent.Execution{execution}
+		for index := 0; index < len(ended); index++ {
+			parents, err := tx.terminate(&ended[index])
 			if err != nil {
 				return nil, err
 			}
@@ -35,7 +35,7 @@ func (db *DB) Terminate(ctx context.Context, id string) (terminated []agent.Exec
 				tx,
 				scanExecution,
 				"SELECT "+executionColumns+" FROM executions WHERE parent_id = ? AND status IN ('queued','running')",
-				ended[i].ID,
+				ended[index].ID,
 			)
 			if err != nil {
 				return nil, err
@@ -47,20 +47,20 @@ func (db *DB) Terminate(ctx context.Context, id string) (terminated []agent.Exec
 	return terminated, resumed, err
 }
 
-func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
-	e.Status, e.CompletedAt = agent.ExecutionTerminated, tx.Now
+func (tx *Tx) terminate(execution *agent.Execution) ([]WaitEnd, error) {
+	execution.Status, execution.CompletedAt = agent.ExecutionTerminated, tx.Now
 	if _, err := tx.exec(
 		"UPDATE executions SET status = ?, suspended = 0, completed_at = ? WHERE id = ?",
-		string(e.Status),
-		e.CompletedAt,
-		e.ID,
+		string(execution.Status),
+		execution.CompletedAt,
+		execution.ID,
 	); err != nil {
 		return nil, err
 	}
-	if err := tx.endSeen(e.ID, e.Status); err != nil {
+	if err := tx.endSeen(execution.ID, execution.Status); err != nil {
 		return nil, err
 	}
-	waits, err := tx.waits("execution_id = ?", e.ID)
+	waits, err := tx.waits("execution_id = ?", execution.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -71,19 +71,19 @@ func (tx *Tx) terminate(e *agent.Execution) ([]WaitEnd, error) {
 		cancelled = append(cancelled, r)
 	}
 	if len(cancelled) > 0 {
-		if err := tx.appendJournal(e.ID, cancelled); err != nil {
+		if err := tx.appendJournal(execution.ID, cancelled); err != nil {
 			return nil, err
 		}
-		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ?", e.ID); err != nil {
+		if _, err := tx.exec("DELETE FROM _waits WHERE execution_id = ?", execution.ID); err != nil {
 			return nil, err
 		}
 	}
 	var name string
-	if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", e.WorkflowID); err != nil {
+	if err := tx.value(&name, "SELECT name FROM workflows WHERE id = ?", execution.WorkflowID); err != nil {
 		return nil, err
 	}
-	if err := tx.emitExecution(e, name, transition{ended: true}); err != nil {
+	if err := tx.emitExecution(execution, name, transition{ended: true}); err != nil {
 		return nil, err
 	}
-	return tx.endParentsWait(e)
+	return tx.endParentsWait(execution)
 }

@@ -20,27 +20,27 @@ type WorkingExecution struct {
 
 // WorkingExecution reads an execution to continue.
 func (db *DB) WorkingExecution(ctx context.Context, id string) (WorkingExecution, error) {
-	return Read(ctx, db, func(tx *Tx) (w WorkingExecution, err error) {
-		if w.Execution, err = tx.execution(id); err != nil {
-			return w, err
+	return Read(ctx, db, func(tx *Tx) (execution WorkingExecution, err error) {
+		if execution.Execution, err = tx.execution(id); err != nil {
+			return execution, err
 		}
-		if w.Workflow, err = tx.workflow(w.WorkflowID); err != nil {
-			return w, err
+		if execution.Workflow, err = tx.workflow(execution.WorkflowID); err != nil {
+			return execution, err
 		}
-		if err := tx.version(&w.Workflow, w.Version); err != nil {
-			return w, err
+		if err := tx.version(&execution.Workflow, execution.Version); err != nil {
+			return execution, err
 		}
-		if w.Test, err = tx.testGraph(&w.Execution); err != nil {
-			return w, err
+		if execution.Test, err = tx.testGraph(&execution.Execution); err != nil {
+			return execution, err
 		}
-		if w.Test != nil {
-			w.Workflow.Nodes, w.Workflow.Edges = w.Test.Nodes, w.Test.Edges
+		if execution.Test != nil {
+			execution.Workflow.Nodes, execution.Workflow.Edges = execution.Test.Nodes, execution.Test.Edges
 		}
-		if w.Results, err = tx.journal(id); err != nil {
-			return w, err
+		if execution.Results, err = tx.journal(id); err != nil {
+			return execution, err
 		}
-		w.Waits, err = tx.waits("execution_id = ?", id)
-		return w, err
+		execution.Waits, err = tx.waits("execution_id = ?", id)
+		return execution, err
 	})
 }
 
@@ -85,14 +85,14 @@ func (tx *Tx) executionsPaused() (paused bool, err error) {
 	)
 }
 
-func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err error) {
-	w.Running, err = all(
+func (tx *Tx) executionWork(now agent.Time, limit int) (work ExecutionWork, err error) {
+	work.Running, err = all(
 		tx,
 		scanID,
 		"SELECT id FROM executions WHERE status = 'running' AND suspended = 0 AND NOT paused ORDER BY id",
 	)
 	if err != nil {
-		return w, err
+		return work, err
 	}
 	type queue struct {
 		workflow string
@@ -106,20 +106,20 @@ func (tx *Tx) executionWork(now agent.Time, limit int) (w ExecutionWork, err err
 		"SELECT workflow_id, count(*) FROM executions WHERE status = 'queued' AND NOT paused GROUP BY workflow_id",
 	)
 	if err != nil {
-		return w, err
+		return work, err
 	}
-	w.Queued = make(map[string]int, len(queues))
+	work.Queued = make(map[string]int, len(queues))
 	for _, q := range queues {
-		w.Queued[q.workflow] = q.n
+		work.Queued[q.workflow] = q.n
 	}
-	if w.Due, err = tx.waits("due_at <= ?"+notPaused+" ORDER BY due_at LIMIT ?", now, limit); err != nil {
-		return w, err
+	if work.Due, err = tx.waits("due_at <= ?"+notPaused+" ORDER BY due_at LIMIT ?", now, limit); err != nil {
+		return work, err
 	}
-	if len(w.Due) == limit {
-		w.Next = now
-		return w, nil
+	if len(work.Due) == limit {
+		work.Next = now
+		return work, nil
 	}
-	return w, tx.value(&w.Next, "SELECT min(due_at) FROM _waits WHERE due_at > ?"+notPaused, now)
+	return work, tx.value(&work.Next, "SELECT min(due_at) FROM _waits WHERE due_at > ?"+notPaused, now)
 }
 
 // BeginQueued begins the execution of a workflow that has been queued longest and

@@ -101,53 +101,53 @@ func (ef ExecutionFilter) byVersion() bool {
 
 // filter returns the conditions for a list in an order. With tests, they are
 // included like the others.
-func (ef ExecutionFilter) filter(order []Order, tests bool) (f filter) {
+func (ef ExecutionFilter) filter(order []Order, tests bool) (filter filter) {
 	if ef.WorkflowID != "" {
-		f.in("workflow_id", ef.WorkflowID)
+		filter.in("workflow_id", ef.WorkflowID)
 	}
-	f.in("status", ef.Statuses...)
-	f.in("trigger", ef.Triggers...)
+	filter.in("status", ef.Statuses...)
+	filter.in("trigger", ef.Triggers...)
 	if !tests {
-		f.where = append(f.where, condition{text: "trigger <> 'test'", counted: "value_3 <> 'test'"})
+		filter.where = append(filter.where, condition{text: "trigger <> 'test'", counted: "value_3 <> 'test'"})
 	}
 	if ef.byVersion() {
-		f.where = append(f.where, condition{
+		filter.where = append(filter.where, condition{
 			text: "version = ?",
 			args: []any{ef.Version},
 			hide: true,
 		})
 	}
 	if ef.ContactID != "" {
-		f.add("input ->> '$.contact.id' = ?", ef.ContactID)
+		filter.add("input ->> '$.contact.id' = ?", ef.ContactID)
 	}
 	if ef.byVersion() || ef.ContactID != "" {
-		return f
+		return filter
 	}
-	f.countBy("executions", "workflow_id", "status", "trigger")
-	unfinished, args := clause(append(slices.Clip(f.where), condition{text: executionUnfinished}), false)
-	f.count = "SELECT (" + f.count + ") + (SELECT count(*) FROM executions" + unfinished + ")"
-	f.countArgs = append(f.countArgs, args...)
-	if !sortedBy(order, "created_at") || len(ef.Triggers) > 0 && len(f.where) > 1 {
-		return f
+	filter.countBy("executions", "workflow_id", "status", "trigger")
+	unfinished, args := clause(append(slices.Clip(filter.where), condition{text: executionUnfinished}), false)
+	filter.count = "SELECT (" + filter.count + ") + (SELECT count(*) FROM executions" + unfinished + ")"
+	filter.countArgs = append(filter.countArgs, args...)
+	if !sortedBy(order, "created_at") || len(ef.Triggers) > 0 && len(filter.where) > 1 {
+		return filter
 	}
 	ended := !slices.ContainsFunc(ef.Statuses, func(s string) bool {
 		return !agent.ExecutionStatus(s).Ended()
 	})
 	switch {
 	case len(ef.Triggers) > 0:
-		f.indexed, f.split = true, "trigger"
+		filter.indexed, filter.split = true, "trigger"
 	case ef.WorkflowID != "":
-		f.indexed, f.split = true, "status"
+		filter.indexed, filter.split = true, "status"
 		if len(ef.Statuses) == 0 {
-			f.in("status", textsOf(agent.ExecutionStatuses)...)
+			filter.in("status", textsOf(agent.ExecutionStatuses)...)
 		}
 	case len(ef.Statuses) > 0 && ended:
-		f.indexed, f.split = true, "status"
-		f.add(executionEnded)
+		filter.indexed, filter.split = true, "status"
+		filter.add(executionEnded)
 	case len(ef.Statuses) == 0:
-		f.indexed = true
+		filter.indexed = true
 	}
-	return f
+	return filter
 }
 
 // sortedBy reports whether a list is already in the order of a field.
@@ -167,7 +167,7 @@ func textsOf[T ~string](values []T) []string {
 // which they ended; nodes that are waiting come last.
 func (db *DB) Execution(ctx context.Context, id string) (agent.Execution, []agent.NodeResult, error) {
 	var results []agent.NodeResult
-	e, err := Read(ctx, db, func(tx *Tx) (agent.Execution, error) {
+	execution, err := Read(ctx, db, func(tx *Tx) (agent.Execution, error) {
 		e, err := tx.execution(id)
 		if err != nil {
 			return e, err
@@ -188,7 +188,7 @@ func (db *DB) Execution(ctx context.Context, id string) (agent.Execution, []agen
 		}
 		return e, err
 	})
-	return e, results, err
+	return execution, results, err
 }
 
 func (tx *Tx) execution(id string) (agent.Execution, error) {
@@ -273,34 +273,34 @@ type NewExecution struct {
 
 // NewExecution reads a workflow to execute, a contact unless contactID is empty, and
 // whether key, unless it is empty, has already started an execution.
-func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, key string) (n NewExecution, err error) {
+func (db *DB) NewExecution(ctx context.Context, workflowID, contactID, key string) (execution NewExecution, err error) {
 	if contactID == "" && key == "" {
-		n.Text, err = ReadOne(ctx, db, func(tx *Tx) (WorkflowText, error) {
+		execution.Text, err = ReadOne(ctx, db, func(tx *Tx) (WorkflowText, error) {
 			return tx.workflowText(workflowID)
 		})
-		return n, err
+		return execution, err
 	}
-	return Read(ctx, db, func(tx *Tx) (n NewExecution, err error) {
+	return Read(ctx, db, func(tx *Tx) (newExecution NewExecution, err error) {
 		if key != "" {
 			if err := tx.value(
-				&n.Repeated,
+				&newExecution.Repeated,
 				"SELECT EXISTS (SELECT 1 FROM executions WHERE idempotency_key = ? AND idempotency_key <> '')",
 				key,
-			); err != nil || n.Repeated {
-				return n, err
+			); err != nil || newExecution.Repeated {
+				return newExecution, err
 			}
 		}
-		if n.Text, err = tx.workflowText(workflowID); err != nil || contactID == "" {
-			return n, err
+		if newExecution.Text, err = tx.workflowText(workflowID); err != nil || contactID == "" {
+			return newExecution, err
 		}
 		c, err := tx.contact(contactID)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
-			return n, nil
+			return newExecution, nil
 		}
 		if err == nil {
-			n.Contact, err = json.Marshal(c)
+			newExecution.Contact, err = json.Marshal(c)
 		}
-		return n, err
+		return newExecution, err
 	})
 }
 

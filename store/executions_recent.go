@@ -15,18 +15,18 @@ const recentExecutions = "SELECT id, status, coalesce(error ->> '$.message', '')
 	"WHERE workflow_id = ? AND status = ? AND trigger <> 'test' ORDER BY id DESC LIMIT ?"
 
 // RecentExecutions reads the newest executions of each workflow, newest first and at
-// most n of each, without tests; workflows without executions are absent.
+// most count of each, without tests; workflows without executions are absent.
 func (db *DB) RecentExecutions(
 	ctx context.Context,
 	workflows []string,
-	n int,
+	count int,
 ) (map[string][]agent.RecentExecution, error) {
 	return Read(ctx, db, func(tx *Tx) (map[string][]agent.RecentExecution, error) {
 		recent := make(map[string][]agent.RecentExecution, len(workflows))
 		for _, id := range workflows {
 			var list []agent.RecentExecution
 			for _, status := range agent.ExecutionStatuses {
-				found, err := all(tx, scanRecentExecution, recentExecutions, id, status, n)
+				found, err := all(tx, scanRecentExecution, recentExecutions, id, status, count)
 				if err != nil {
 					return nil, err
 				}
@@ -36,7 +36,7 @@ func (db *DB) RecentExecutions(
 				slices.SortFunc(list, func(a, b agent.RecentExecution) int {
 					return cmp.Compare(b.ID, a.ID)
 				})
-				recent[id] = list[:min(n, len(list))]
+				recent[id] = list[:min(count, len(list))]
 			}
 		}
 		return recent, nil

@@ -28,9 +28,9 @@ func (db *DB) UpdateSource(ctx context.Context, id string, change SourceChange) 
 		}
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
-		s, err := tx.source(id)
+		source, err := tx.source(id)
 		if err != nil {
-			return s, err
+			return source, err
 		}
 		if change.Name != nil {
 			if _, err := tx.exec(
@@ -39,34 +39,34 @@ func (db *DB) UpdateSource(ctx context.Context, id string, change SourceChange) 
 				tx.Now,
 				id,
 			); err != nil {
-				return s, err
+				return source, err
 			}
 		}
 		if change.Config != nil {
-			if s.Status != agent.SourceReady && s.Status != agent.SourceFailed {
-				return s, agent.Errorf(
+			if source.Status != agent.SourceReady && source.Status != agent.SourceFailed {
+				return source, agent.Errorf(
 					agent.CodeConflict,
 					"this source is being processed; change its config when it is done",
-				).With("status", s.Status)
+				).With("status", source.Status)
 			}
-			if err := tx.changeConfig(s, change); err != nil {
-				return s, err
+			if err := tx.changeConfig(source, change); err != nil {
+				return source, err
 			}
 		}
 		if err := tx.audit("source updated", map[string]any{"source_id": id}); err != nil {
-			return s, err
+			return source, err
 		}
 		return tx.source(id)
 	})
 }
 
-func (tx *Tx) changeConfig(s agent.Source, change SourceChange) error {
+func (tx *Tx) changeConfig(source agent.Source, change SourceChange) error {
 	raw, err := json.Marshal(change.Config)
 	if err != nil {
 		return err
 	}
 	config, given := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	if err := unmarshalInto(rawJSON(s.Config), &config); err != nil {
+	if err := unmarshalInto(rawJSON(source.Config), &config); err != nil {
 		return err
 	}
 	if err := unmarshalInto(rawJSON(raw), &given); err != nil {
@@ -76,7 +76,7 @@ func (tx *Tx) changeConfig(s agent.Source, change SourceChange) error {
 	for name, value := range given {
 		config[name] = value
 	}
-	if err := tx.checkNewCredential(raw, s.Config); err != nil {
+	if err := tx.checkNewCredential(raw, source.Config); err != nil {
 		return err
 	}
 	if raw, err = json.Marshal(config); err != nil {
@@ -86,9 +86,9 @@ func (tx *Tx) changeConfig(s agent.Source, change SourceChange) error {
 		"UPDATE sources SET config = ?, updated_at = ? WHERE id = ?",
 		string(raw),
 		tx.Now,
-		s.ID,
+		source.ID,
 	); err != nil {
 		return err
 	}
-	return tx.changeSecrets(s.ID, addressOf(raw), change.Secrets, change.Keep)
+	return tx.changeSecrets(source.ID, addressOf(raw), change.Secrets, change.Keep)
 }

@@ -11,32 +11,32 @@ import (
 
 // UpdateFeedback changes a person's rating of an answer.
 func (db *DB) UpdateFeedback(ctx context.Context, id int64, change agent.FeedbackChange) (agent.Message, error) {
-	return Write(ctx, db, func(tx *Tx) (m agent.Message, err error) {
+	return Write(ctx, db, func(tx *Tx) (message agent.Message, err error) {
 		found, err := all(tx, scanMessage, "SELECT "+messageColumns+" FROM messages WHERE id = ?", id)
 		switch {
 		case err != nil:
-			return m, err
+			return message, err
 		case len(found) == 0:
-			return m, agent.NotFound("message", strconv.FormatInt(id, 10))
+			return message, agent.NotFound("message", strconv.FormatInt(id, 10))
 		case found[0].Role != agent.MessageAssistant:
-			return m, agent.Invalid("messageId", "must be an answer, which is a message of the assistant")
+			return message, agent.Invalid("messageId", "must be an answer, which is a message of the assistant")
 		}
-		m = found[0]
-		if m.Feedback, err = change.Apply(m.Feedback); err != nil {
-			return m, err
+		message = found[0]
+		if message.Feedback, err = change.Apply(message.Feedback); err != nil {
+			return message, err
 		}
 		var f agent.Feedback
-		if m.Feedback != nil {
-			f = *m.Feedback
+		if message.Feedback != nil {
+			f = *message.Feedback
 		}
 		if _, err := tx.exec(
 			"UPDATE messages SET rating = ?, comment = ? WHERE id = ?",
 			f.Rating, f.Comment, id,
 		); err != nil {
-			return m, err
+			return message, err
 		}
-		return m, tx.audit("feedback given", map[string]any{
-			"conversation_id": m.ConversationID,
+		return message, tx.audit("feedback given", map[string]any{
+			"conversation_id": message.ConversationID,
 			"message_id":      id,
 			"rating":          f.Rating,
 		})

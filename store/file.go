@@ -328,18 +328,18 @@ func onReader[T any](ctx context.Context, db *DB, transaction bool, fn func(*Tx)
 
 // read runs fn on a reader connection.
 func (db *DB) read(ctx context.Context, transaction bool, fn func(*Tx) error) error {
-	f, err := db.acquire(ctx)
+	file, err := db.acquire(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.release(ctx)
-	r, err := f.reader(ctx)
+	conn, err := file.reader(ctx)
 	if err != nil {
 		return explain(err)
 	}
 	sound := false // in no transaction any more
-	defer func() { f.putBack(r, sound) }()
-	tx := newTx(ctx, r, db)
+	defer func() { file.putBack(conn, sound) }()
+	tx := newTx(ctx, conn, db)
 	if transaction {
 		sound, err = tx.inTransaction(fn)
 	} else {
@@ -347,7 +347,7 @@ func (db *DB) read(ctx context.Context, transaction bool, fn func(*Tx) error) er
 		sound = true
 	}
 	if err == nil {
-		err = f.awaitShipped(ctx)
+		err = file.awaitShipped(ctx)
 	}
 	return explain(err)
 }

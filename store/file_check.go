@@ -44,10 +44,10 @@ func checkFile(path string) error {
 
 // checkHeader checks what SQLite can read without parsing the schema, which is most
 // of the work of opening a file.
-func checkHeader(c *conn, path string) error {
+func checkHeader(conn *conn, path string) error {
 	var id, version int
 	for query, dst := range map[string]*int{"PRAGMA application_id": &id, "PRAGMA user_version": &version} {
-		if err := c.value(dst, query); err != nil {
+		if err := conn.value(dst, query); err != nil {
 			return refused(err)
 		}
 	}

@@ -81,21 +81,21 @@ func forgetTemplates() {
 }
 
 func newTemplate(version int, want schema) (*fileTemplate, error) {
-	c, err := openConn(sqlite.Source{})
+	conn, err := openConn(sqlite.Source{})
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
-	t := &fileTemplate{
+	defer conn.close()
+	template := &fileTemplate{
 		version: version,
 		roots:   map[objectName]uint32{},
 		query:   selectPending(version),
 		known:   map[[sha256.Size]byte][]uint32{},
 	}
-	if err := c.script(templateScript(version, want)); err != nil {
+	if err := conn.script(templateScript(version, want)); err != nil {
 		return nil, err
 	}
-	rows, err := all(&Tx{conn: c}, scanObject, schemaRows)
+	rows, err := all(&Tx{conn: conn}, scanObject, schemaRows)
 	if err != nil {
 		return nil, err
 	}
@@ -104,19 +104,19 @@ func newTemplate(version int, want schema) (*fileTemplate, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.roots[objectName{o.kind, o.name}] = uint32(page)
+		template.roots[objectName{o.kind, o.name}] = uint32(page)
 	}
-	err = c.script(fmt.Sprintf(
+	err = conn.script(fmt.Sprintf(
 		"PRAGMA writable_schema = 1; UPDATE sqlite_schema SET rootpage = rootpage + %d",
 		virtualPages,
 	))
 	if err != nil {
 		return nil, err
 	}
-	if t.image, err = c.sql.Image(); err != nil {
+	if template.image, err = conn.sql.Image(); err != nil {
 		return nil, err
 	}
-	return t, t.makeVirtual()
+	return template, template.makeVirtual()
 }
 
 // templateScript returns the SQL that creates the tables and indexes that all files

@@ -98,17 +98,17 @@ const (
 // Open takes the data folder, makes what is missing in it, and loads the
 // catalog. Files that are damaged or newer are kept out and reported; they
 // never stop the others. Call Close when done.
-func Open(o Options) (*Folder, error) {
+func Open(options Options) (*Folder, error) {
 	sqlite.KeepLocks()
-	folder, err := prepareFolder(o)
+	folder, err := prepareFolder(options)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case o.Cluster != nil:
+	case options.Cluster != nil:
 		err = folder.join()
-	case o.Linked != "":
-		if err = folder.link(o.Linked); err == nil {
+	case options.Linked != "":
+		if err = folder.link(options.Linked); err == nil {
 			err = folder.load()
 		}
 	default:
@@ -148,25 +148,25 @@ func LockCopies(path string) (release func() error, err error) {
 	return lock.Unlock, nil
 }
 
-func prepareFolder(o Options) (*Folder, error) {
-	path, err := makeFolder(o.Path)
+func prepareFolder(options Options) (*Folder, error) {
+	path, err := makeFolder(options.Path)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFolderUse(path, o.Cluster != nil); err != nil {
+	if err := checkFolderUse(path, options.Cluster != nil); err != nil {
 		return nil, err
 	}
 	lock, err := lockFolder(path)
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{
+	folder := &Folder{
 		path:           path,
 		lock:           lock,
-		log:            o.Log,
-		openLimit:      o.OpenFiles,
-		sink:           o.Capture,
-		cluster:        o.Cluster,
+		log:            options.Log,
+		openLimit:      options.OpenFiles,
+		sink:           options.Capture,
+		cluster:        options.Cluster,
 		byID:           map[string]*DB{},
 		names:          map[string]*DB{},
 		reserved:       map[string]bool{},
@@ -177,22 +177,22 @@ func prepareFolder(o Options) (*Folder, error) {
 		partsRequested: make(chan struct{}, 1),
 		finished:       make(chan struct{}),
 	}
-	if f.log == nil {
-		f.log = slog.Default()
+	if folder.log == nil {
+		folder.log = slog.Default()
 	}
-	if f.cluster != nil {
-		f.sink = f.cluster
+	if folder.cluster != nil {
+		folder.sink = folder.cluster
 	}
-	if f.openLimit <= 0 {
-		f.openLimit = openFilesFor(memoryLimit())
+	if folder.openLimit <= 0 {
+		folder.openLimit = openFilesFor(memoryLimit())
 	}
-	f.openLimit = withinDescriptors(f.openLimit, descriptorLimit())
-	f.keys, err = loadKeyring(path, o.MasterKeys)
-	if err := errors.Join(err, f.clearTemp()); err != nil {
+	folder.openLimit = withinDescriptors(folder.openLimit, descriptorLimit())
+	folder.keys, err = loadKeyring(path, options.MasterKeys)
+	if err := errors.Join(err, folder.clearTemp()); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	f.links = links.New(f.DerivedKey("links to browser sessions"))
-	return f, nil
+	folder.links = links.New(folder.DerivedKey("links to browser sessions"))
+	return folder, nil
 }
 
 // makeFolder creates the data folder and returns its path without symbolic links.
@@ -211,48 +211,48 @@ func makeFolder(path string) (string, error) {
 }
 
 // Path returns the data folder's absolute path.
-func (f *Folder) Path() string { return f.path }
+func (folder *Folder) Path() string { return folder.path }
 
-func (f *Folder) agentsPath() string {
-	return filepath.Join(f.path, "agents")
+func (folder *Folder) agentsPath() string {
+	return filepath.Join(folder.path, "agents")
 }
-func (f *Folder) tempPath(name string) string {
-	return filepath.Join(f.path, "tmp", name)
+func (folder *Folder) tempPath(name string) string {
+	return filepath.Join(folder.path, "tmp", name)
 }
 
 // Agent finds an agent by id, else by name ignoring case.
-func (f *Folder) Agent(idOrName string) (*DB, error) {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if db, ok := f.byID[idOrName]; ok {
+func (folder *Folder) Agent(idOrName string) (*DB, error) {
+	folder.mu.RLock()
+	defer folder.mu.RUnlock()
+	if db, ok := folder.byID[idOrName]; ok {
 		return db, nil
 	}
-	if db, ok := f.names[agent.NameKey(idOrName)]; ok {
+	if db, ok := folder.names[agent.NameKey(idOrName)]; ok {
 		return db, nil
 	}
-	if f.cluster != nil {
+	if folder.cluster != nil {
 		return nil, notOwner(idOrName)
 	}
 	return nil, agent.NotFound("agent", idOrName)
 }
 
 // Default returns the built-in agent.
-func (f *Folder) Default() *DB {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	if db := f.byID[agent.DefaultID]; db != nil {
+func (folder *Folder) Default() *DB {
+	folder.mu.RLock()
+	defer folder.mu.RUnlock()
+	if db := folder.byID[agent.DefaultID]; db != nil {
 		return db
 	}
-	return f.absent
+	return folder.absent
 }
 
 // Agents returns all agents of the catalog in no particular order, including refused
 // ones.
-func (f *Folder) Agents() []*DB {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	all := make([]*DB, 0, len(f.byID))
-	for _, db := range f.byID {
+func (folder *Folder) Agents() []*DB {
+	folder.mu.RLock()
+	defer folder.mu.RUnlock()
+	all := make([]*DB, 0, len(folder.byID))
+	for _, db := range folder.byID {
 		all = append(all, db)
 	}
 	return all
@@ -260,40 +260,40 @@ func (f *Folder) Agents() []*DB {
 
 // opened records an open file and starts closing the least recently used ones beyond
 // the limit, without waiting. Files in use stay open even so.
-func (f *Folder) opened(db *DB) {
-	f.openMu.Lock()
-	defer f.openMu.Unlock()
-	f.open[db] = struct{}{}
-	if len(f.open) > f.openLimit && !f.closing {
-		f.closing = true
-		f.closer.Go(f.closeExcess)
+func (folder *Folder) opened(db *DB) {
+	folder.openMu.Lock()
+	defer folder.openMu.Unlock()
+	folder.open[db] = struct{}{}
+	if len(folder.open) > folder.openLimit && !folder.closing {
+		folder.closing = true
+		folder.closer.Go(folder.closeExcess)
 	}
 }
 
 // closeExcess closes files beyond the limit, and a few more, so that it does not
 // have to run again immediately.
-func (f *Folder) closeExcess() {
-	f.openMu.Lock()
-	excess := f.leastUsed(len(f.open) - f.openLimit + f.openLimit/16)
-	f.closing = false
-	f.openMu.Unlock()
+func (folder *Folder) closeExcess() {
+	folder.openMu.Lock()
+	excess := folder.leastUsed(len(folder.open) - folder.openLimit + folder.openLimit/16)
+	folder.closing = false
+	folder.openMu.Unlock()
 	for _, v := range excess {
 		if _, err := v.closeIdle(); err != nil {
-			f.log.Error("close idle agent", "agent", v.id, "error", err)
+			folder.log.Error("close idle agent", "agent", v.id, "error", err)
 		}
 	}
 }
 
 // closeForDescriptors closes half of the open files that are not in use, since the process has
 // no descriptors left, and reports whether that has freed any.
-func (f *Folder) closeForDescriptors() (freed bool) {
-	f.openMu.Lock()
-	excess := f.leastUsed((len(f.open) + 1) / 2)
-	f.openMu.Unlock()
+func (folder *Folder) closeForDescriptors() (freed bool) {
+	folder.openMu.Lock()
+	excess := folder.leastUsed((len(folder.open) + 1) / 2)
+	folder.openMu.Unlock()
 	for _, v := range excess {
 		closed, err := v.closeIdle()
 		if err != nil {
-			f.log.Error("close idle agent", "agent", v.id, "error", err)
+			folder.log.Error("close idle agent", "agent", v.id, "error", err)
 		}
 		freed = freed || closed
 	}
@@ -302,35 +302,35 @@ func (f *Folder) closeForDescriptors() (freed bool) {
 
 // leastUsed returns the n least recently used open files; none if n is negative,
 // since others may have been closed since it was computed. The caller holds openMu.
-func (f *Folder) leastUsed(n int) []*DB {
-	all := slices.SortedFunc(maps.Keys(f.open), func(a, b *DB) int {
+func (folder *Folder) leastUsed(n int) []*DB {
+	all := slices.SortedFunc(maps.Keys(folder.open), func(a, b *DB) int {
 		return cmp.Compare(a.lastUse.Load(), b.lastUse.Load())
 	})
 	return all[:max(0, min(n, len(all)))]
 }
 
-func (f *Folder) closed(db *DB) {
-	f.openMu.Lock()
-	delete(f.open, db)
-	f.openMu.Unlock()
+func (folder *Folder) closed(db *DB) {
+	folder.openMu.Lock()
+	delete(folder.open, db)
+	folder.openMu.Unlock()
 }
 
 // openDBs returns the agents whose files are open.
-func (f *Folder) openDBs() []*DB {
-	f.openMu.Lock()
-	defer f.openMu.Unlock()
-	all := make([]*DB, 0, len(f.open))
-	for db := range f.open {
+func (folder *Folder) openDBs() []*DB {
+	folder.openMu.Lock()
+	defer folder.openMu.Unlock()
+	all := make([]*DB, 0, len(folder.open))
+	for db := range folder.open {
 		all = append(all, db)
 	}
 	return all
 }
 
 // OpenCount returns how many agents' files are open.
-func (f *Folder) OpenCount() int {
-	f.openMu.Lock()
-	defer f.openMu.Unlock()
-	return len(f.open)
+func (folder *Folder) OpenCount() int {
+	folder.openMu.Lock()
+	defer folder.openMu.Unlock()
+	return len(folder.open)
 }
 
 // tick is how often the folder is checked. A new file is adopted once two checks
@@ -339,18 +339,18 @@ const tick = 500 * time.Millisecond
 
 // Start begins to watch the folder and to maintain idle files, until ctx ends or
 // Stop is called. It does not block and may be called twice.
-func (f *Folder) Start(ctx context.Context) error {
-	f.startMu.Lock()
-	defer f.startMu.Unlock()
-	if f.ended.Load() {
+func (folder *Folder) Start(ctx context.Context) error {
+	folder.startMu.Lock()
+	defer folder.startMu.Unlock()
+	if folder.ended.Load() {
 		return ErrClosed
 	}
-	if f.stop != nil && !ended(f.done) {
+	if folder.stop != nil && !ended(folder.done) {
 		return nil
 	}
-	ctx, f.stop = context.WithCancel(ctx)
+	ctx, folder.stop = context.WithCancel(ctx)
 	done := make(chan struct{})
-	f.done = done
+	folder.done = done
 	go func() {
 		defer close(done)
 		ticker := time.NewTicker(tick)
@@ -360,9 +360,9 @@ func (f *Folder) Start(ctx context.Context) error {
 			case <-ctx.Done():
 				return
 			case now := <-ticker.C:
-				f.runOnce(ctx, now)
-			case <-f.partsRequested:
-				f.maintain(ctx, time.Now())
+				folder.runOnce(ctx, now)
+			case <-folder.partsRequested:
+				folder.maintain(ctx, time.Now())
 			}
 		}
 	}()
@@ -378,45 +378,45 @@ func ended(done chan struct{}) bool {
 	}
 }
 
-func (f *Folder) runOnce(ctx context.Context, now time.Time) {
-	f.watch()
-	f.maintain(ctx, now)
-	f.saveCacheWhenDue(now)
-	f.releaseMemory(now)
+func (folder *Folder) runOnce(ctx context.Context, now time.Time) {
+	folder.watch()
+	folder.maintain(ctx, now)
+	folder.saveCacheWhenDue(now)
+	folder.releaseMemory(now)
 }
 
 // Stop ends what Start began and waits for it to finish.
-func (f *Folder) Stop() {
-	f.startMu.Lock()
-	defer f.startMu.Unlock()
-	if f.stop == nil {
+func (folder *Folder) Stop() {
+	folder.startMu.Lock()
+	defer folder.startMu.Unlock()
+	if folder.stop == nil {
 		return
 	}
-	f.stop()
-	<-f.done
-	f.stop = nil
+	folder.stop()
+	<-folder.done
+	folder.stop = nil
 }
 
 // Close stops background work, waits for running transactions, closes every file so
 // that nothing is left beside it, and unlocks the folder. Later calls return
 // ErrClosed. It may be called twice.
-func (f *Folder) Close() error {
-	if f.ended.Swap(true) {
+func (folder *Folder) Close() error {
+	if folder.ended.Swap(true) {
 		return nil
 	}
-	defer close(f.finished)
-	f.Stop()
+	defer close(folder.finished)
+	folder.Stop()
 	var errs []error
-	for _, db := range f.Agents() {
+	for _, db := range folder.Agents() {
 		errs = append(errs, db.closeWhenUnused(true))
 	}
-	f.closer.Wait()
-	f.saveCache()
+	folder.closer.Wait()
+	folder.saveCache()
 	errs = append(
 		errs,
-		f.maker.close(),
-		os.RemoveAll(f.tempPath("")),
-		f.lock.Unlock(),
+		folder.maker.close(),
+		os.RemoveAll(folder.tempPath("")),
+		folder.lock.Unlock(),
 	)
 	return errors.Join(errs...)
 }

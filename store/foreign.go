@@ -49,10 +49,10 @@ func examineAndRead(ctx context.Context, path string, file sqlite.Source, read f
 }
 
 // compare checks the header before SQLite has to read the schema.
-func compare(c *sqlsandbox.Conn) error {
+func compare(conn *sqlsandbox.Conn) error {
 	var header [3]int64
 	for i, name := range []string{"application_id", "user_version", "page_size"} {
-		n, err := pragma(c, name)
+		n, err := pragma(conn, name)
 		if err != nil {
 			return err
 		}
@@ -67,10 +67,10 @@ func compare(c *sqlsandbox.Conn) error {
 	case header[2] != pageSize:
 		return fmt.Errorf("%w: pages of %d bytes", errForeign, header[2])
 	}
-	if encoding, err := pragma(c, "encoding"); err != nil || encoding != "UTF-8" {
+	if encoding, err := pragma(conn, "encoding"); err != nil || encoding != "UTF-8" {
 		return cmp.Or(err, fmt.Errorf("%w: texts in %v", errForeign, encoding))
 	}
-	rows, err := c.Trusted(schemaRows)
+	rows, err := conn.Trusted(schemaRows)
 	if err != nil {
 		return err
 	}

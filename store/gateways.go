@@ -106,93 +106,97 @@ func (db *DB) OpenGateway(ctx context.Context, id string) (OpenGateway, error) {
 
 // openGateway is OpenGateway within a transaction.
 func (tx *Tx) openGateway(id string) (OpenGateway, error) {
-	o, err := tx.storedGateway(id)
-	if err != nil || o.Locked {
-		return o, err
+	gateway, err := tx.storedGateway(id)
+	if err != nil || gateway.Locked {
+		return gateway, err
 	}
-	switch o.Type {
+	switch gateway.Type {
 	case agent.GatewayWebhook, agent.GatewayWeb:
-		o.Config.Secret = cmp.Or(o.Config.Secret, o.WebhookSecret)
+		gateway.Config.Secret = cmp.Or(gateway.Config.Secret, gateway.WebhookSecret)
 	case agent.GatewayTelegram, agent.GatewayEmail:
-		o.Config.WebhookSecret = cmp.Or(o.Config.WebhookSecret, o.WebhookSecret)
+		gateway.Config.WebhookSecret = cmp.Or(gateway.Config.WebhookSecret, gateway.WebhookSecret)
 	}
-	if o.Type == agent.GatewayTelegram && o.Config.BotToken == "" {
-		if o.Config.BotToken, err = tx.secretFor(
+	if gateway.Type == agent.GatewayTelegram && gateway.Config.BotToken == "" {
+		if gateway.Config.BotToken, err = tx.secretFor(
 			settingsOwner,
 			telegramToken,
-			o.Config.APIAddress(o.Type),
+			gateway.Config.APIAddress(gateway.Type),
 		); errors.Is(err, errLocked) || errors.Is(err, errOtherHost) {
-			return o, nil // treated as missing
+			return gateway, nil // treated as missing
 		}
 	}
-	return o, err
+	return gateway, err
 }
 
 // storedGateway decrypts a gateway with its config as it was given.
-func (tx *Tx) storedGateway(id string) (o OpenGateway, err error) {
-	if o.Gateway, err = tx.gateway(id); err != nil {
-		return o, err
+func (tx *Tx) storedGateway(id string) (gateway OpenGateway, err error) {
+	if gateway.Gateway, err = tx.gateway(id); err != nil {
+		return gateway, err
 	}
-	if err := tx.value(&o.WebhookBase, "SELECT webhook_base FROM gateways WHERE id = ?", id); err != nil {
-		return o, err
+	if err := tx.value(&gateway.WebhookBase, "SELECT webhook_base FROM gateways WHERE id = ?", id); err != nil {
+		return gateway, err
 	}
 	raw, err := tx.secret(id, configField)
 	if err == nil {
-		o.WebhookSecret, err = tx.secret(id, webhookSecretField)
+		gateway.WebhookSecret, err = tx.secret(id, webhookSecretField)
 	}
 	if errors.Is(err, errLocked) {
-		return OpenGateway{Gateway: o.Gateway, WebhookBase: o.WebhookBase, Locked: true}, nil
+		return OpenGateway{Gateway: gateway.Gateway, WebhookBase: gateway.WebhookBase, Locked: true}, nil
 	}
 	if err == nil && raw != "" {
-		err = json.Unmarshal([]byte(raw), &o.Config)
+		err = json.Unmarshal([]byte(raw), &gateway.Config)
 	}
 	if err != nil {
-		return o, fmt.Errorf("stored config: %w", err)
+		return gateway, fmt.Errorf("stored config: %w", err)
 	}
-	return o, nil
+	return gateway, nil
 }
 
 // SendingGateway opens, as OpenGateway does, the gateway to send a message through:
 // the given one, else the default of the type, else its only active one or its
 // oldest.
-func (db *DB) SendingGateway(ctx context.Context, t agent.GatewayType, id string) (OpenGateway, error) {
+func (db *DB) SendingGateway(ctx context.Context, gatewayType agent.GatewayType, id string) (OpenGateway, error) {
 	return Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
 		if id == "" {
 			err := tx.value(
 				&id,
 				"SELECT id FROM gateways WHERE type = ? ORDER BY is_default DESC, status = 'active' "+
 					"DESC, created_at, id LIMIT 1",
-				t,
+				gatewayType,
 			)
 			if errors.Is(err, sqlite.ErrNoRows) {
 				return OpenGateway{}, agent.Invalid(
 					"gateway_id",
-					"is required: the agent has no "+t.PlatformName()+" channel",
+					"is required: the agent has no "+gatewayType.PlatformName()+" channel",
 				)
 			} else if err != nil {
 				return OpenGateway{}, err
 			}
 		}
-		o, err := tx.openGateway(id)
+		gateway, err := tx.openGateway(id)
 		switch {
 		case agent.ErrorCode(err) == agent.CodeNotFound:
-			return o, agent.Invalid("gateway_id", "names a gateway that does not exist")
+			return gateway, agent.Invalid("gateway_id", "names a gateway that does not exist")
 		case err != nil:
-			return o, err
-		case o.Type != t:
-			return o, agent.Invalid(
+			return gateway, err
+		case gateway.Type != gatewayType:
+			return gateway, agent.Invalid(
 				"gateway_id",
-				fmt.Sprintf("names a %s channel; this needs %s", o.Type.PlatformName(), t.PlatformName()),
+				fmt.Sprintf(
+					"names a %s channel; this needs %s",
+					gateway.Type.PlatformName(),
+					gatewayType.PlatformName(),
+				),
 			)
-		case o.Status != agent.GatewayActive:
-			return o, agent.Invalid("gateway_id", "names a gateway that is not active; verify it first")
-		case o.Locked:
-			return o, agent.Errorf(
+		case gateway.Status != agent.GatewayActive:
+			return gateway, agent.Invalid("gateway_id", "names a gateway that is not active; verify it first")
+		case gateway.Locked:
+			return gateway, agent.Errorf(
 				agent.CodeConflict,
 				"the gateway's config is locked: it was encrypted with another master key; set it again",
 			)
 		}
-		return o, nil
+		return gateway, nil
 	})
 }
 
@@ -210,13 +214,13 @@ func (db *DB) CreateGateway(
 	})
 }
 
-func (tx *Tx) insertGateway(g agent.Gateway, config agent.GatewayConfig, secret string) (agent.Gateway, error) {
-	var n int
-	if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'gateways'"); err != nil {
-		return g, err
+func (tx *Tx) insertGateway(gateway agent.Gateway, config agent.GatewayConfig, secret string) (agent.Gateway, error) {
+	var count int
+	if err := tx.value(&count, "SELECT n FROM _counts WHERE name = 'gateways'"); err != nil {
+		return gateway, err
 	}
-	if n >= agent.MaxGateways {
-		return g, agent.Errorf(
+	if count >= agent.MaxGateways {
+		return gateway, agent.Errorf(
 			agent.CodeConflict,
 			"an agent has at most %d gateways",
 			agent.MaxGateways,
@@ -224,19 +228,19 @@ func (tx *Tx) insertGateway(g agent.Gateway, config agent.GatewayConfig, secret 
 	}
 	if _, err := tx.exec(
 		"INSERT INTO gateways(id, type, name, created_at, updated_at) VALUES (?,?,?,?,?)",
-		g.ID, g.Type, g.Name, tx.Now, tx.Now,
+		gateway.ID, gateway.Type, gateway.Name, tx.Now, tx.Now,
 	); err != nil {
-		return g, err
+		return gateway, err
 	}
 	if err := errors.Join(
-		tx.makeDefault(g),
-		tx.putConfig(g.ID, g.Type, config),
-		tx.putSecret(g.ID, webhookSecretField, secret),
-		tx.audit("gateway created", map[string]any{"gateway_id": g.ID, "type": g.Type}),
+		tx.makeDefault(gateway),
+		tx.putConfig(gateway.ID, gateway.Type, config),
+		tx.putSecret(gateway.ID, webhookSecretField, secret),
+		tx.audit("gateway created", map[string]any{"gateway_id": gateway.ID, "type": gateway.Type}),
 	); err != nil {
-		return g, err
+		return gateway, err
 	}
-	return tx.gateway(g.ID)
+	return tx.gateway(gateway.ID)
 }
 
 // makeDefault sets whether a gateway is the default of its type, of which there
@@ -256,9 +260,14 @@ func (tx *Tx) makeDefault(g agent.Gateway) error {
 
 // putConfig encrypts and stores the config of a gateway. If it relies on the token
 // in the settings, it must not send that token to another host.
-func (tx *Tx) putConfig(id string, t agent.GatewayType, config agent.GatewayConfig) error {
-	if t == agent.GatewayTelegram && config.BotToken == "" {
-		if err := tx.checkSameHost(settingsOwner, telegramToken, config.APIAddress(t), "config.botToken"); err != nil {
+func (tx *Tx) putConfig(id string, gatewayType agent.GatewayType, config agent.GatewayConfig) error {
+	if gatewayType == agent.GatewayTelegram && config.BotToken == "" {
+		if err := tx.checkSameHost(
+			settingsOwner,
+			telegramToken,
+			config.APIAddress(gatewayType),
+			"config.botToken",
+		); err != nil {
 			return err
 		}
 	}
@@ -285,55 +294,55 @@ func (db *DB) UpdateGateway(
 	check func(agent.GatewayType, *agent.GatewayConfig) error,
 ) (agent.Gateway, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Gateway, error) {
-		o, err := tx.storedGateway(id)
+		gateway, err := tx.storedGateway(id)
 		if err != nil {
-			return o.Gateway, err
+			return gateway.Gateway, err
 		}
-		change.Name.Into(&o.Name)
-		change.IsDefault.Into(&o.IsDefault)
-		if err := o.Gateway.Validate(); err != nil {
-			return o.Gateway, err
+		change.Name.Into(&gateway.Name)
+		change.IsDefault.Into(&gateway.IsDefault)
+		if err := gateway.Gateway.Validate(); err != nil {
+			return gateway.Gateway, err
 		}
 		if _, err := tx.exec(
 			"UPDATE gateways SET name = ?, updated_at = ? WHERE id = ?",
-			o.Name, tx.Now, id,
+			gateway.Name, tx.Now, id,
 		); err != nil {
-			return o.Gateway, err
+			return gateway.Gateway, err
 		}
-		if err := tx.makeDefault(o.Gateway); err != nil {
-			return o.Gateway, err
+		if err := tx.makeDefault(gateway.Gateway); err != nil {
+			return gateway.Gateway, err
 		}
 		if change.Config.Given {
-			config := o.Config
+			config := gateway.Config
 			if change.Config.Null {
 				config = agent.GatewayConfig{}
 			}
 			change.Config.Value.Apply(&config)
-			if err := check(o.Type, &config); err != nil {
-				return o.Gateway, err
+			if err := check(gateway.Type, &config); err != nil {
+				return gateway.Gateway, err
 			}
-			if err := config.CheckHosts(o.Type, o.Config, change.Config.Value); err != nil {
-				return o.Gateway, err
+			if err := config.CheckHosts(gateway.Type, gateway.Config, change.Config.Value); err != nil {
+				return gateway.Gateway, err
 			}
-			if err := tx.putConfig(id, o.Type, config); err != nil {
-				return o.Gateway, err
+			if err := tx.putConfig(id, gateway.Type, config); err != nil {
+				return gateway.Gateway, err
 			}
 			if _, err := tx.exec("DELETE FROM _polls WHERE gateway_id = ?", id); err != nil { // it may be another bot
-				return o.Gateway, err
+				return gateway.Gateway, err
 			}
 			if _, err := tx.exec(
 				"UPDATE gateways SET status = 'inactive', verified = 0, last_error = '', "+
 					"last_error_at = NULL WHERE id = ?",
 				id,
 			); err != nil {
-				return o.Gateway, err
+				return gateway.Gateway, err
 			}
 		}
 		if err := tx.audit("gateway updated", map[string]any{
 			"gateway_id": id,
 			"config":     change.Config.Given,
 		}); err != nil {
-			return o.Gateway, err
+			return gateway.Gateway, err
 		}
 		return tx.gateway(id)
 	})

@@ -18,7 +18,7 @@ type Hook struct {
 // Hook finds the first trigger of an active workflow that its hook (webhook) or its
 // form fires. If the workflow has none, or is not active, the error is NOT_FOUND.
 func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) {
-	h, err := Read(ctx, db, func(tx *Tx) (h Hook, err error) {
+	hook, err := Read(ctx, db, func(tx *Tx) (h Hook, err error) {
 		found, err := all(
 			tx,
 			func(rows *sqlite.Rows) (auth []byte, err error) {
@@ -57,7 +57,7 @@ func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) 
 			"the secret of this hook is locked: it was encrypted with another master key; set it again",
 		).Because(err)
 	}
-	return h, err
+	return hook, err
 }
 
 // FormOf is a form and the workflow that it starts.

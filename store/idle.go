@@ -50,16 +50,16 @@ const maintainedAtOnce = 8
 // maintain looks after open files: once a file has been idle for checkpointAfter,
 // its -wal is emptied, so that a plain copy of it is complete; after closeAfter it
 // is closed.
-func (f *Folder) maintain(ctx context.Context, now time.Time) {
+func (folder *Folder) maintain(ctx context.Context, now time.Time) {
 	var running sync.WaitGroup
 	slots := make(chan struct{}, maintainedAtOnce)
 	var retentions atomic.Int32
 	retentions.Store(retentionsAtOnce)
-	for _, db := range f.openDBs() {
+	for _, db := range folder.openDBs() {
 		slots <- struct{}{}
 		running.Go(func() {
 			if err := db.maintain(ctx, now, &retentions); err != nil && ctx.Err() == nil {
-				f.log.Error("maintain open agent", "agent", db.id, "error", err)
+				folder.log.Error("maintain open agent", "agent", db.id, "error", err)
 			}
 			<-slots
 		})
@@ -96,12 +96,12 @@ func (db *DB) isIdle(now time.Time) bool {
 // empties the -wal. It does not count as use.
 func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retentions *atomic.Int32) error {
 	db.mu.Lock()
-	f := db.file
-	due := f != nil &&
+	file := db.file
+	due := file != nil &&
 		(now.Sub(db.trimmed) >= retentionEvery || now.Before(db.trimmed)) &&
 		retentions.Add(-1) >= 0
-	rests = rests && f != nil && f.needsCheckpoint()
-	if f == nil || !rests && !due {
+	rests = rests && file != nil && file.needsCheckpoint()
+	if file == nil || !rests && !due {
 		db.mu.Unlock()
 		return nil
 	}
@@ -109,34 +109,34 @@ func (db *DB) checkpoint(ctx context.Context, now time.Time, rests bool, retenti
 	db.mu.Unlock()
 	defer db.leave()
 	if due {
-		if err := db.applyRetention(ctx, f, now, rests); err != nil {
+		if err := db.applyRetention(ctx, file, now, rests); err != nil {
 			return fmt.Errorf("retention: %w", err)
 		}
 	}
 	if !rests {
 		return nil
 	}
-	f.shrink()
+	file.shrink()
 	db.checkpointedAt = now
-	return f.submit(&job{
+	return file.submit(&job{
 		ctx:   ctx,
 		alone: true,
-		run:   f.finishIdle,
+		run:   file.finishIdle,
 	})
 }
 
 // applyRetention deletes what is too old: in one step on a file in use, so that
 // writes do not have to wait, and in several on an idle one. The rest is deleted at
 // the next tick.
-func (db *DB) applyRetention(ctx context.Context, f *file, now time.Time, rests bool) error {
+func (db *DB) applyRetention(ctx context.Context, file *file, now time.Time, rests bool) error {
 	steps := 1
 	if rests {
 		steps = idleTrimSteps
 	}
 	more := true
 	for ; more && steps > 0; steps-- {
-		err := f.submit(&job{ctx: ctx, run: func(c *conn) (err error) {
-			if err := f.passAllUnsubscribed(c); err != nil {
+		err := file.submit(&job{ctx: ctx, run: func(c *conn) (err error) {
+			if err := file.passAllUnsubscribed(c); err != nil {
 				return err
 			}
 			more, err = trim(newTx(ctx, c, db))
@@ -161,23 +161,23 @@ func (f *file) needsCheckpoint() bool {
 }
 
 // finishIdle frees pages and writes the -wal into the file.
-func (f *file) finishIdle(c *conn) error {
-	if err := f.passAllUnsubscribed(c); err != nil {
+func (f *file) finishIdle(conn *conn) error {
+	if err := f.passAllUnsubscribed(conn); err != nil {
 		return err
 	}
 	var free, pages int
-	if err := c.value(&free, "PRAGMA freelist_count"); err != nil {
+	if err := conn.value(&free, "PRAGMA freelist_count"); err != nil {
 		return err
 	}
-	if err := c.value(&pages, "PRAGMA page_count"); err != nil {
+	if err := conn.value(&pages, "PRAGMA page_count"); err != nil {
 		return err
 	}
 	if free > 64 && free*10 > pages {
-		if err := c.script(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free, idleFreedPages))); err != nil {
+		if err := conn.script(fmt.Sprintf("PRAGMA incremental_vacuum(%d)", min(free, idleFreedPages))); err != nil {
 			return fmt.Errorf("free pages: %w", err)
 		}
 	}
-	busy, err := f.emptyWAL(c)
+	busy, err := f.emptyWAL(conn)
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}

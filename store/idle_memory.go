@@ -17,24 +17,25 @@ const (
 // releaseMemory returns to the system what was only needed for work, once the folder
 // is idle: garbage, and the pages of the program that a start or a burst of work has
 // touched.
-func (f *Folder) releaseMemory(now time.Time) {
-	for _, db := range f.openDBs() {
-		if used := time.Unix(0, db.lastUse.Load()); used.After(f.workedAt) {
-			f.workedAt = used
+func (folder *Folder) releaseMemory(now time.Time) {
+	for _, db := range folder.openDBs() {
+		if used := time.Unix(0, db.lastUse.Load()); used.After(folder.workedAt) {
+			folder.workedAt = used
 		}
 	}
 	switch {
-	case f.workedAt.IsZero():
-		f.workedAt = now // the start counts as work
+	case folder.workedAt.IsZero():
+		folder.workedAt = now // the start counts as work
 		return
-	case f.releasedAt.After(f.workedAt), now.Sub(f.workedAt) < releaseAfter, now.Sub(f.releasedAt) < keepFor:
+	case folder.releasedAt.After(folder.workedAt), now.Sub(folder.workedAt) < releaseAfter,
+		now.Sub(folder.releasedAt) < keepFor:
 		return
 	}
-	if err := f.maker.close(); err != nil {
-		f.log.Error("close the blank database of new agents", "error", err)
+	if err := folder.maker.close(); err != nil {
+		folder.log.Error("close the blank database of new agents", "error", err)
 	}
 	sqlite.ReleaseMemory()
 	debug.FreeOSMemory()
 	dropProgramPages()
-	f.releasedAt = now
+	folder.releasedAt = now
 }

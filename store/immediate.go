@@ -47,47 +47,47 @@ const searchedAnswers = 200
 // BeginImmediate stores a message as pending in the conversations that it will reach,
 // if there are any; later attempts with the same key do not store it again. The caller
 // sends it, unless Sent, Simulated or Refused is set, and then calls EndImmediate.
-func (db *DB) BeginImmediate(ctx context.Context, m Immediate) (*ImmediateSending, error) {
-	m.Text = agent.Clip(strings.ToValidUTF8(m.Text, "\uFFFD"), agent.MaxMessageLength)
+func (db *DB) BeginImmediate(ctx context.Context, immediate Immediate) (*ImmediateSending, error) {
+	immediate.Text = agent.Clip(strings.ToValidUTF8(immediate.Text, "\uFFFD"), agent.MaxMessageLength)
 	return Write(ctx, db, func(tx *Tx) (*ImmediateSending, error) {
-		s := &ImmediateSending{message: m}
+		sending := &ImmediateSending{message: immediate}
 		var err error
-		if s.Simulated, err = tx.fromSimulation(m.Origin.ExecutionID, ChainOf(ctx).Root); err != nil {
+		if sending.Simulated, err = tx.fromSimulation(immediate.Origin.ExecutionID, ChainOf(ctx).Root); err != nil {
 			return nil, err
 		}
-		ids, err := tx.reachedConversations(&m)
+		ids, err := tx.reachedConversations(&immediate)
 		if err != nil {
 			return nil, err
 		}
-		if s.Refused, err = tx.refusesImmediate(ctx, &m, ids); err != nil || s.Refused != "" {
-			return s, err
+		if sending.Refused, err = tx.refusesImmediate(ctx, &immediate, ids); err != nil || sending.Refused != "" {
+			return sending, err
 		}
-		if len(ids) == 0 && s.Simulated {
-			return s, tx.log(
+		if len(ids) == 0 && sending.Simulated {
+			return sending, tx.log(
 				agent.LevelInfo,
 				"gateways",
 				"a message was not sent, because it results from a simulated one",
 				map[string]any{
-					"gateway_id":   m.GatewayID,
-					"to":           m.recipients(),
-					"text":         agent.Clip(m.Text, 2000),
-					"execution_id": m.Origin.ExecutionID,
+					"gateway_id":   immediate.GatewayID,
+					"to":           immediate.recipients(),
+					"text":         agent.Clip(immediate.Text, 2000),
+					"execution_id": immediate.Origin.ExecutionID,
 				},
 			)
 		}
 		sent := 0
 		for _, id := range ids {
-			messageID, done, err := tx.beginImmediate(id, s)
+			messageID, done, err := tx.beginImmediate(id, sending)
 			if err != nil {
 				return nil, err
 			}
 			if done {
 				sent++
 			}
-			s.messages = append(s.messages, messageID)
+			sending.messages = append(sending.messages, messageID)
 		}
-		s.Sent = sent > 0 && sent == len(ids)
-		return s, nil
+		sending.Sent = sent > 0 && sent == len(ids)
+		return sending, nil
 	})
 }
 
@@ -114,30 +114,30 @@ func (m *Immediate) recipients() []string {
 
 // beginImmediate stores a message in a conversation, or finds it there. It reports
 // whether it has been sent.
-func (tx *Tx) beginImmediate(conversationID string, s *ImmediateSending) (id int64, sent bool, err error) {
-	c, err := tx.conversation(conversationID)
+func (tx *Tx) beginImmediate(conversationID string, sending *ImmediateSending) (id int64, sent bool, err error) {
+	conversation, err := tx.conversation(conversationID)
 	if err != nil {
 		return 0, false, err
 	}
-	about, err := s.metadata(tx.Now)
+	about, err := sending.metadata(tx.Now)
 	if err != nil {
 		return 0, false, err
 	}
-	found, err := tx.earlierAttempt(c.ID, &s.message)
+	found, err := tx.earlierAttempt(conversation.ID, &sending.message)
 	if err != nil {
 		return 0, false, err
 	}
 	if found == nil {
 		m := agent.Message{
-			ConversationID: c.ID,
+			ConversationID: conversation.ID,
 			Role:           agent.MessageAssistant,
-			Content:        s.message.Text,
+			Content:        sending.message.Text,
 			Metadata:       about,
 		}
 		if err := tx.appendUnsent(&m); err != nil {
 			return 0, false, err
 		}
-		return m.ID, false, tx.answered(&c, false)
+		return m.ID, false, tx.answered(&conversation, false)
 	}
 	switch {
 	case found.queued:
@@ -146,7 +146,7 @@ func (tx *Tx) beginImmediate(conversationID string, s *ImmediateSending) (id int
 			"the message is already being sent again from the inbox",
 		).With("message_id", found.id)
 	case found.status == "sent":
-		s.ExternalID, s.Channel = found.externalID, found.channel
+		sending.ExternalID, sending.Channel = found.externalID, found.channel
 		return found.id, true, nil
 	}
 	_, err = tx.exec("UPDATE messages SET metadata = json_patch(metadata, ?) WHERE id = ?", string(about), found.id)
@@ -203,8 +203,8 @@ type storedAttempt struct {
 // earlierAttempt returns the message that an earlier attempt stored in a conversation,
 // or the answer that the same execution stored there without sending it; nil if there
 // is neither.
-func (tx *Tx) earlierAttempt(conversationID string, m *Immediate) (*storedAttempt, error) {
-	if m.Key == "" {
+func (tx *Tx) earlierAttempt(conversationID string, immediate *Immediate) (*storedAttempt, error) {
+	if immediate.Key == "" {
 		return nil, nil
 	}
 	found, err := all(tx, func(rows *sqlite.Rows) (a storedAttempt, err error) {
@@ -214,7 +214,7 @@ func (tx *Tx) earlierAttempt(conversationID string, m *Immediate) (*storedAttemp
 		FROM (SELECT id, content, metadata FROM messages WHERE conversation_id = ?1 AND role = 'assistant' ORDER BY id DESC LIMIT ?5) a
 		WHERE metadata ->> '$.send_key' = ?2 OR ?3 <> '' AND content = ?4 AND metadata ->> '$.delivery' IS NULL
 			AND (substr(metadata ->> '$.key', 1, length(?3) + 1) = ?3 || ':' OR metadata ->> '$.execution_id' = ?3)
-		ORDER BY metadata ->> '$.send_key' IS ?2 DESC, id DESC LIMIT 1`, conversationID, m.Key, m.Origin.ExecutionID, m.Text, searchedAnswers)
+		ORDER BY metadata ->> '$.send_key' IS ?2 DESC, id DESC LIMIT 1`, conversationID, immediate.Key, immediate.Origin.ExecutionID, immediate.Text, searchedAnswers)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -223,23 +223,23 @@ func (tx *Tx) earlierAttempt(conversationID string, m *Immediate) (*storedAttemp
 
 // EndImmediate records the outcome of an attempt on the stored messages. If none was
 // stored, the conversation of the channel that the platform named gets the message.
-func (db *DB) EndImmediate(ctx context.Context, s *ImmediateSending, e Ended) error {
-	if s.Sent || s.Simulated {
+func (db *DB) EndImmediate(ctx context.Context, sending *ImmediateSending, ended Ended) error {
+	if sending.Sent || sending.Simulated {
 		return nil
 	}
 	return db.Do(ctx, func(tx *Tx) error {
-		ids := s.messages
+		ids := sending.messages
 		if len(ids) == 0 {
-			if e.Problem != "" || e.Channel == "" {
+			if ended.Problem != "" || ended.Channel == "" {
 				return nil
 			}
 			var err error
-			if ids, err = tx.storeInChannel(s, e.Channel); err != nil {
+			if ids, err = tx.storeInChannel(sending, ended.Channel); err != nil {
 				return err
 			}
 		}
 		status := "sent"
-		if e.Problem != "" {
+		if ended.Problem != "" {
 			status = "failed"
 		}
 		for _, id := range ids {
@@ -248,11 +248,11 @@ func (db *DB) EndImmediate(ctx context.Context, s *ImmediateSending, e Ended) er
 				'delivered_at', iif(?4 = 'sent', ?5, NULL), 'delivery', json_object('status', ?4, 'error', nullif(?6, ''), 'started_at', NULL)))
 				WHERE id = ?1 AND metadata ->> '$.delivery.status' IS NOT 'sent'`,
 				id,
-				agent.Clip(e.ExternalID, 200),
-				agent.Clip(e.Channel, 200),
+				agent.Clip(ended.ExternalID, 200),
+				agent.Clip(ended.Channel, 200),
 				status,
 				tx.Now,
-				e.Problem,
+				ended.Problem,
 			)
 			if err != nil {
 				return err
@@ -309,8 +309,8 @@ func (tx *Tx) conversationsOfThreads(gatewayID string, threads []string) ([]stri
 // conversationOfAddress returns the conversation with the contact of an address that a
 // message to the address reaches, or "". Of several, it is the one that the execution
 // is about, or else the newest.
-func (tx *Tx) conversationOfAddress(m *Immediate, address string) (string, error) {
-	contactID, err := tx.contactOfAddress(m.Type, address)
+func (tx *Tx) conversationOfAddress(immediate *Immediate, address string) (string, error) {
+	contactID, err := tx.contactOfAddress(immediate.Type, address)
 	if err != nil || contactID == "" {
 		return "", err
 	}
@@ -320,7 +320,7 @@ func (tx *Tx) conversationOfAddress(m *Immediate, address string) (string, error
 		`SELECT id FROM conversations WHERE contact_id = ?1 AND gateway_id = ?2
 		AND (external_thread_id = '' OR ?3 = 'email' OR ?3 = 'team_chat' AND external_thread_id GLOB 'D*' AND instr(external_thread_id, ':') = 0)
 		ORDER BY id = (SELECT input ->> '$.conversation.id' FROM executions WHERE id = ?4) DESC, last_message_id DESC LIMIT 1`,
-		contactID, m.GatewayID, m.Type, m.Origin.ExecutionID,
+		contactID, immediate.GatewayID, immediate.Type, immediate.Origin.ExecutionID,
 	)
 	if err != nil || len(found) == 0 {
 		return "", err
@@ -329,15 +329,15 @@ func (tx *Tx) conversationOfAddress(m *Immediate, address string) (string, error
 }
 
 // contactOfAddress returns the contact whom a platform reaches by an address, or "".
-func (tx *Tx) contactOfAddress(t agent.GatewayType, address string) (id string, err error) {
+func (tx *Tx) contactOfAddress(gatewayType agent.GatewayType, address string) (id string, err error) {
 	fields := map[agent.GatewayType][]string{
 		agent.GatewayEmail:    {"email"},
 		agent.GatewaySMS:      {"phone"},
 		agent.GatewayWhatsApp: {"chatbot_b", "phone"},
-	}[t]
-	if prefix := accountPrefixes[t]; prefix != "" {
+	}[gatewayType]
+	if prefix := accountPrefixes[gatewayType]; prefix != "" {
 		address, fields = prefix+address, []string{"external_id"}
-		err := tx.value(&id, "SELECT contact_id FROM _senders WHERE type = ? AND account = ?", t, address)
+		err := tx.value(&id, "SELECT contact_id FROM _senders WHERE type = ? AND account = ?", gatewayType, address)
 		if !errors.Is(err, sqlite.ErrNoRows) {
 			return id, err
 		}

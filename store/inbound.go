@@ -45,26 +45,26 @@ type Received struct {
 // changes nothing. If next is positive, it is stored as the start of the next poll;
 // see PollFrom.
 func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []Receipt, next int64) (Received, error) {
-	r, err := Write(ctx, db, func(tx *Tx) (Received, error) {
-		g, err := tx.gateway(gatewayID)
+	received, err := Write(ctx, db, func(tx *Tx) (Received, error) {
+		gateway, err := tx.gateway(gatewayID)
 		if err != nil {
 			return Received{}, err
 		}
-		r := Received{Active: g.Status == agent.GatewayActive}
+		r := Received{Active: gateway.Status == agent.GatewayActive}
 		for i := range receipts {
-			if err := tx.receive(&g, &receipts[i], &r); err != nil {
+			if err := tx.receive(&gateway, &receipts[i], &r); err != nil {
 				return r, err
 			}
 		}
 		if ChainOf(ctx).Depth < agent.MaxEventDepth {
-			if err := tx.queueAnswers(&g, r.Messages); err != nil {
+			if err := tx.queueAnswers(&gateway, r.Messages); err != nil {
 				return r, err
 			}
 		}
 		if r.New > 0 {
 			day := tx.Now.Format(time.DateOnly)
 			if _, err := tx.exec(`UPDATE gateways SET event_count = event_count + ?, events_today = iif(events_day = ?, events_today, 0) + ?,
-				events_day = ?, last_event_at = ? WHERE id = ?`, r.New, day, r.New, day, tx.Now, g.ID); err != nil {
+				events_day = ?, last_event_at = ? WHERE id = ?`, r.New, day, r.New, day, tx.Now, gateway.ID); err != nil {
 				return r, err
 			}
 		}
@@ -72,52 +72,52 @@ func (db *DB) ReceiveInbound(ctx context.Context, gatewayID string, receipts []R
 			_, err = tx.exec(
 				"INSERT INTO _polls(gateway_id, next, at) VALUES (?,?,?) ON CONFLICT DO UPDATE "+
 					"SET next = excluded.next, at = excluded.at",
-				g.ID,
+				gateway.ID,
 				next,
 				tx.Now,
 			)
 		}
 		return r, err
 	})
-	if err == nil && len(r.Messages) > 0 {
+	if err == nil && len(received.Messages) > 0 {
 		for i := range receipts {
 			finishAll(receipts[i].Files)
 		}
 	}
-	return r, err
+	return received, err
 }
 
-// receive stores one receipt and adds its outcome to r.
-func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
-	if err := tx.moveThread(g.ID, receipt.Moved); err != nil {
+// receive stores one receipt and adds its outcome to received.
+func (tx *Tx) receive(gateway *agent.Gateway, receipt *Receipt, received *Received) error {
+	if err := tx.moveThread(gateway.ID, receipt.Moved); err != nil {
 		return err
 	}
-	if !r.Active || len(receipt.Messages) == 0 {
+	if !received.Active || len(receipt.Messages) == 0 {
 		key := "e:" + receipt.EventID
 		if receipt.EventID == "" {
 			key = ""
-		} else if !r.Active {
+		} else if !received.Active {
 			key = "i:" + receipt.EventID // it may be sent again once the gateway is active
 		}
-		first, err := tx.recordFirst(g.ID, key, receipt.Hashed)
-		if err == nil && first && receipt.Delivery != "" && r.Active {
-			first, err = tx.recordFirst(g.ID, "d:"+receipt.Delivery, false)
+		first, err := tx.recordFirst(gateway.ID, key, receipt.Hashed)
+		if err == nil && first && receipt.Delivery != "" && received.Active {
+			first, err = tx.recordFirst(gateway.ID, "d:"+receipt.Delivery, false)
 		}
 		if err != nil || !first {
 			return err
 		}
-		r.New++
-		if !r.Active {
+		received.New++
+		if !received.Active {
 			return nil
 		}
 		return tx.emit(agent.EventGatewayEvent, map[string]any{
-			"gateway": eventGateway(g),
+			"gateway": eventGateway(gateway),
 			"payload": receipt.eventPayload(),
 		})
 	}
-	stored, joined := len(r.Messages), false
+	stored, joined := len(received.Messages), false
 	for i := range receipt.Messages {
-		m, err := tx.receiveMessage(g, &receipt.Messages[i], receipt.Files)
+		m, err := tx.receiveMessage(gateway, &receipt.Messages[i], receipt.Files)
 		if err != nil {
 			return err
 		}
@@ -127,11 +127,11 @@ func (tx *Tx) receive(g *agent.Gateway, receipt *Receipt, r *Received) error {
 		if m.ID == 0 {
 			joined = true
 		} else {
-			r.Messages = append(r.Messages, *m)
+			received.Messages = append(received.Messages, *m)
 		}
 	}
-	if len(r.Messages) > stored || joined {
-		r.New++
+	if len(received.Messages) > stored || joined {
+		received.New++
 	}
 	return nil
 }
@@ -183,51 +183,54 @@ func (tx *Tx) recordFirst(gatewayID, key string, hashed bool) (bool, error) {
 
 // receiveMessage stores a message and its files; it returns nil if the message is
 // already stored, and a message without an id if it was added to that of its album.
-func (tx *Tx) receiveMessage(g *agent.Gateway, in *agent.Inbound, files []*Upload) (*agent.Message, error) {
+func (tx *Tx) receiveMessage(gateway *agent.Gateway, in *agent.Inbound, files []*Upload) (*agent.Message, error) {
 	key := ""
 	if in.ID != "" {
 		key = "m:" + in.ID
 	}
-	first, err := tx.recordFirst(g.ID, key, in.Hashed)
+	first, err := tx.recordFirst(gateway.ID, key, in.Hashed)
 	if err != nil || !first {
 		return nil, err
 	}
-	contactID, err := tx.sender(g, in)
+	contactID, err := tx.sender(gateway, in)
 	if err != nil {
 		return nil, err
 	}
-	c, err := tx.thread(g, in, contactID)
+	conversation, err := tx.thread(gateway, in, contactID)
 	if err != nil {
 		return nil, err
 	}
-	m := in.Message()
-	m.ConversationID = c.ID
-	if c.ContactID != contactID { // one of several people in this thread
-		if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"contact_id":"`+contactID+`"}`)); err != nil {
+	message := in.Message()
+	message.ConversationID = conversation.ID
+	if conversation.ContactID != contactID { // one of several people in this thread
+		if message.Metadata, err = mergeObjects(
+			message.Metadata,
+			json.RawMessage(`{"contact_id":"`+contactID+`"}`),
+		); err != nil {
 			return nil, err
 		}
 	}
 	if in.Album != "" {
-		return &m, tx.receiveAlbum(g, in.Album, &m)
+		return &message, tx.receiveAlbum(gateway, in.Album, &message)
 	}
-	if err := tx.appendTurn(&m); err != nil {
+	if err := tx.appendTurn(&message); err != nil {
 		return nil, err
 	}
-	if err := tx.queueAttachments(g, &m); err != nil {
+	if err := tx.queueAttachments(gateway, &message); err != nil {
 		return nil, err
 	}
-	if err := tx.keepFiles(g.ID, &m, files); err != nil {
+	if err := tx.keepFiles(gateway.ID, &message, files); err != nil {
 		return nil, err
 	}
 	if in.Person {
-		if err := tx.handOver(c.ID); err != nil {
+		if err := tx.handOver(conversation.ID); err != nil {
 			return nil, err
 		}
 	}
-	if err := tx.storeUnverifiedEmail(c.ID, in.Email); err != nil {
+	if err := tx.storeUnverifiedEmail(conversation.ID, in.Email); err != nil {
 		return nil, err
 	}
-	return &m, tx.keepReplyToken(c.ID, *in)
+	return &message, tx.keepReplyToken(conversation.ID, *in)
 }
 
 // KnowsInbound reports whether a gateway has received a message with this id.
@@ -254,20 +257,24 @@ func inboundKey(key string) string {
 // sender finds or creates the contact who sent a message. If the platform has a
 // permanent id for the sender, that id identifies the contact from then on, so
 // that a person who later takes over the handle is not mistaken for them.
-func (tx *Tx) sender(g *agent.Gateway, in *agent.Inbound) (contactID string, err error) {
-	c := in.Sender()
-	account := c.ExternalID
-	if g.Type == agent.GatewayWebhook { // its ids are those of the sender's own system, as in contacts
+func (tx *Tx) sender(gateway *agent.Gateway, in *agent.Inbound) (contactID string, err error) {
+	contact := in.Sender()
+	account := contact.ExternalID
+	if gateway.Type == agent.GatewayWebhook { // its ids are those of the sender's own system, as in contacts
 		account = ""
 	}
 	if account != "" {
-		err = tx.value(&contactID, "SELECT contact_id FROM _senders WHERE type = ? AND account = ?", g.Type, account)
+		err = tx.value(
+			&contactID,
+			"SELECT contact_id FROM _senders WHERE type = ? AND account = ?",
+			gateway.Type, account,
+		)
 		if !errors.Is(err, sqlite.ErrNoRows) {
 			return contactID, err
 		}
 	}
 	for _, field := range agent.ContactIdentifiers {
-		value := c.Identifier(field)
+		value := contact.Identifier(field)
 		if value == "" {
 			continue
 		}
@@ -277,18 +284,18 @@ func (tx *Tx) sender(g *agent.Gateway, in *agent.Inbound) (contactID string, err
 		} else if err != nil {
 			return "", err
 		}
-		if other, err := tx.hasAccount(found.ID, g.Type, account); err != nil {
+		if other, err := tx.hasAccount(found.ID, gateway.Type, account); err != nil {
 			return "", err
 		} else if other {
-			c.Forget(field)
+			contact.Forget(field)
 			continue
 		}
-		return found.ID, tx.putAccount(g.Type, account, found.ID)
+		return found.ID, tx.putAccount(gateway.Type, account, found.ID)
 	}
-	if err := tx.insertContact(&c); err != nil {
+	if err := tx.insertContact(&contact); err != nil {
 		return "", err
 	}
-	return c.ID, tx.putAccount(g.Type, account, c.ID)
+	return contact.ID, tx.putAccount(gateway.Type, account, contact.ID)
 }
 
 // hasAccount reports whether a contact has another account on the platform.
@@ -318,7 +325,7 @@ func (tx *Tx) putAccount(t agent.GatewayType, account, contactID string) error {
 }
 
 // thread finds or creates the conversation of a message.
-func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (agent.Conversation, error) {
+func (tx *Tx) thread(gateway *agent.Gateway, in *agent.Inbound, contactID string) (agent.Conversation, error) {
 	thread := agent.Clip(
 		strings.ToValidUTF8(strings.ReplaceAll(cmp.Or(in.Thread, contactID), "\x00", "\uFFFD"), "\uFFFD"),
 		maxThread,
@@ -328,7 +335,7 @@ func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (age
 		scanConversation,
 		"SELECT "+conversationColumns+
 			" FROM conversations WHERE gateway_id = ? AND external_thread_id = ? AND external_thread_id <> ''",
-		g.ID,
+		gateway.ID,
 		thread,
 	)
 	if err != nil {
@@ -337,7 +344,7 @@ func (tx *Tx) thread(g *agent.Gateway, in *agent.Inbound, contactID string) (age
 	if len(found) == 0 {
 		c := agent.Conversation{
 			ContactID:        contactID,
-			GatewayID:        g.ID,
+			GatewayID:        gateway.ID,
 			ExternalThreadID: thread,
 			Metadata:         json.RawMessage("{}"),
 		}

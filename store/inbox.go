@@ -25,54 +25,54 @@ type ConversationFilter struct {
 // messages.
 const maxMessagesSearched = 200_000
 
-func (cf ConversationFilter) filter(order []Order) (f filter) {
-	f.in("status", textsOf(nonEmpty(cf.Status))...)
-	f.in("contact_id", cf.ContactIDs...)
-	f.in("gateway_id", cf.GatewayIDs...)
+func (cf ConversationFilter) filter(order []Order) (filter filter) {
+	filter.in("status", textsOf(nonEmpty(cf.Status))...)
+	filter.in("contact_id", cf.ContactIDs...)
+	filter.in("gateway_id", cf.GatewayIDs...)
 	if cf.Chat {
-		f.in("gateway_id", "")
+		filter.in("gateway_id", "")
 	}
 	if cf.Assignee.Given && cf.Assignee.Value != "" {
-		f.where = append(f.where, condition{
+		filter.where = append(filter.where, condition{
 			hide:    true,
 			text:    "assignee = ?",
 			args:    []any{cf.Assignee.Value},
 			counted: "value_3 = '=' || ?",
 		})
 	} else if cf.Assignee.Given {
-		f.where = append(f.where, condition{
+		filter.where = append(filter.where, condition{
 			hide:    true,
 			text:    "assignee IS NULL",
 			counted: "value_3 = ''",
 		})
 	}
 	if cf.Unread {
-		f.where = append(f.where, condition{
+		filter.where = append(filter.where, condition{
 			hide:    true,
 			text:    "unread > 0",
 			counted: "value_4 = '1'",
 		})
 	}
 	if cf.NeedsHuman {
-		f.where = append(f.where, condition{
+		filter.where = append(filter.where, condition{
 			hide:    true,
 			text:    "needs_human = 1",
 			counted: "value_5 = '1'",
 		})
 	}
-	conditions := len(f.where)
+	conditions := len(filter.where)
 	switch {
 	case len(cf.ContactIDs) == 0:
-		f.countBy("conversations", "gateway_id", "status")
+		filter.countBy("conversations", "gateway_id", "status")
 	case conditions == 1:
-		f.countBy("conversations.contact", "contact_id")
-		f.indexed, f.split = sortedBy(order, "created_at"), "contact_id"
-		return f
+		filter.countBy("conversations.contact", "contact_id")
+		filter.indexed, filter.split = sortedBy(order, "created_at"), "contact_id"
+		return filter
 	}
 	byMessage := len(order) == 1 && order[0].Field == "last_message_at"
-	f.indexed = byMessage && (conditions == 1 && (cf.Status != "" || cf.Unread || cf.NeedsHuman) ||
+	filter.indexed = byMessage && (conditions == 1 && (cf.Status != "" || cf.Unread || cf.NeedsHuman) ||
 		conditions == 2 && cf.Status != "" && (cf.Unread || cf.NeedsHuman || cf.Assignee.Value != ""))
-	return f
+	return filter
 }
 
 // nonEmpty returns a list with the value, or nil if it is zero.
@@ -87,7 +87,7 @@ func nonEmpty[T comparable](value T) (list []T) {
 // findConversations narrows a filter to the conversations that contain a text: in
 // their data from the platform, in the contact's name or address, or in one of the
 // agent's newest messages.
-func (tx *Tx) findConversations(f *filter, text string) error {
+func (tx *Tx) findConversations(filter *filter, text string) error {
 	if text == "" {
 		return nil
 	}
@@ -117,10 +117,10 @@ func (tx *Tx) findConversations(f *filter, text string) error {
 	args = append(args, more...)
 	found := own + " UNION ALL SELECT id FROM conversations WHERE contact_id IN (" + contacts +
 		") UNION ALL " + messages
-	f.count, f.indexed = "", false
-	f.add("id IN ("+found+")", args...)
+	filter.count, filter.indexed = "", false
+	filter.add("id IN ("+found+")", args...)
 	from, args, err := tx.once("(SELECT DISTINCT found FROM ("+found+"))", args)
-	f.by(from+" CROSS JOIN conversations ON id = found", args)
+	filter.by(from+" CROSS JOIN conversations ON id = found", args)
 	return err
 }
 
@@ -131,10 +131,10 @@ func (db *DB) Conversations(
 	cf ConversationFilter,
 	p Page,
 ) ([]agent.ConversationSummary, int, error) {
-	f := cf.filter(p.Order)
+	filter := cf.filter(p.Order)
 	var total int
 	list, err := readSearch(ctx, db, p.Search, func(tx *Tx) ([]agent.ConversationSummary, error) {
-		f, p := f, p
+		f, p := filter, p
 		if err := tx.findConversations(&f, p.Search); err != nil {
 			return nil, err
 		}

@@ -40,25 +40,25 @@ func scanKey(rows *sqlite.Rows) (*agent.Key, error) {
 }
 
 // loadAccess reads keys and choice into the cache. It does not count as use of the agent.
-func (f *Folder) loadAccess() error {
-	f.apiKeys.loading.Lock()
-	defer f.apiKeys.loading.Unlock()
-	db := f.Default()
+func (folder *Folder) loadAccess() error {
+	folder.apiKeys.loading.Lock()
+	defer folder.apiKeys.loading.Unlock()
+	db := folder.Default()
 	defer db.lastUse.Store(db.lastUse.Load())
-	stamp := f.stamp(db.id)
+	stamp := folder.stamp(db.id)
 	a, err := readAccess(db)
 	if err != nil {
 		return err
 	}
-	if f.cluster != nil {
-		if err := f.cluster.SaveAccess(a); err != nil {
+	if folder.cluster != nil {
+		if err := folder.cluster.SaveAccess(a); err != nil {
 			return err
 		}
 	}
-	f.SetAccess(a)
-	f.apiKeys.mu.Lock()
-	f.apiKeys.stamp = stamp
-	f.apiKeys.mu.Unlock()
+	folder.SetAccess(a)
+	folder.apiKeys.mu.Lock()
+	folder.apiKeys.stamp = stamp
+	folder.apiKeys.mu.Unlock()
 	return nil
 }
 
@@ -98,53 +98,53 @@ func accessDecisions(c *conn) (keyMade bool, choice *agent.Role, err error) {
 // reloadAccess reads the keys again if another process, such as "satchel key", may
 // have written the default agent's file. While that file is refused, the keys read
 // last stay in force.
-func (f *Folder) reloadAccess() {
-	db := f.Default()
+func (folder *Folder) reloadAccess() {
+	db := folder.Default()
 	if db.closed.Load() || db.Problem() != nil {
 		return
 	}
-	f.apiKeys.mu.RLock()
-	same := f.apiKeys.read && f.apiKeys.stamp == f.stamp(db.id)
-	f.apiKeys.mu.RUnlock()
+	folder.apiKeys.mu.RLock()
+	same := folder.apiKeys.read && folder.apiKeys.stamp == folder.stamp(db.id)
+	folder.apiKeys.mu.RUnlock()
 	if same {
 		return
 	}
-	err := f.loadAccess()
-	f.apiKeys.mu.Lock()
-	repeated := fmt.Sprint(err) == f.apiKeys.failure
-	f.apiKeys.failure = fmt.Sprint(err)
-	f.apiKeys.mu.Unlock()
+	err := folder.loadAccess()
+	folder.apiKeys.mu.Lock()
+	repeated := fmt.Sprint(err) == folder.apiKeys.failure
+	folder.apiKeys.failure = fmt.Sprint(err)
+	folder.apiKeys.mu.Unlock()
 	if err != nil && !repeated { // this runs all the time
-		f.log.Error("read API keys", "error", err)
+		folder.log.Error("read API keys", "error", err)
 	}
 }
 
 // HasHadKeys reports whether an API key was ever created, which turns access control
 // on. While the keys cannot be read it returns true, so that a damaged file does not
 // turn access control off.
-func (f *Folder) HasHadKeys() bool {
-	f.apiKeys.mu.RLock()
-	defer f.apiKeys.mu.RUnlock()
-	return f.apiKeys.hadKeys || !f.apiKeys.read
+func (folder *Folder) HasHadKeys() bool {
+	folder.apiKeys.mu.RLock()
+	defer folder.apiKeys.mu.RUnlock()
+	return folder.apiKeys.hadKeys || !folder.apiKeys.read
 }
 
 // AccessChoice returns the role that an owner chose for callers without an identity on
 // the default agent; nil if none was chosen.
-func (f *Folder) AccessChoice() *agent.Role {
-	f.apiKeys.mu.RLock()
-	defer f.apiKeys.mu.RUnlock()
-	return f.apiKeys.choice
+func (folder *Folder) AccessChoice() *agent.Role {
+	folder.apiKeys.mu.RLock()
+	defer folder.apiKeys.mu.RUnlock()
+	return folder.apiKeys.choice
 }
 
 // ChooseAccess stores that role; nil removes the choice.
-func (f *Folder) ChooseAccess(ctx context.Context, choice *agent.Role) error {
-	err := f.Default().Do(ctx, func(tx *Tx) error {
+func (folder *Folder) ChooseAccess(ctx context.Context, choice *agent.Role) error {
+	err := folder.Default().Do(ctx, func(tx *Tx) error {
 		return tx.chooseAccess(choice)
 	})
 	if err != nil {
 		return err
 	}
-	return f.loadAccess()
+	return folder.loadAccess()
 }
 
 func (tx *Tx) chooseAccess(choice *agent.Role) error {
@@ -164,20 +164,20 @@ func (tx *Tx) chooseAccess(choice *agent.Role) error {
 // Key returns the valid key with a hash computed by HashKey, or nil. It must not be
 // modified. For a key that is not known it looks whether another process, such as
 // "satchel key", has created it.
-func (f *Folder) Key(hash string) *agent.Key {
-	k := f.cachedKey(hash)
-	if k == nil && f.cluster == nil {
-		f.reloadAccess()
-		k = f.cachedKey(hash)
+func (folder *Folder) Key(hash string) *agent.Key {
+	k := folder.cachedKey(hash)
+	if k == nil && folder.cluster == nil {
+		folder.reloadAccess()
+		k = folder.cachedKey(hash)
 	}
 	return k
 }
 
 // KeyByID returns the valid key with an id, or nil. It must not be modified.
-func (f *Folder) KeyByID(id string) *agent.Key {
-	f.apiKeys.mu.RLock()
-	defer f.apiKeys.mu.RUnlock()
-	for _, k := range f.apiKeys.byHash {
+func (folder *Folder) KeyByID(id string) *agent.Key {
+	folder.apiKeys.mu.RLock()
+	defer folder.apiKeys.mu.RUnlock()
+	for _, k := range folder.apiKeys.byHash {
 		if k.ID == id && !k.Expired(agent.Now()) {
 			return k
 		}
@@ -185,10 +185,10 @@ func (f *Folder) KeyByID(id string) *agent.Key {
 	return nil
 }
 
-func (f *Folder) cachedKey(hash string) *agent.Key {
-	f.apiKeys.mu.RLock()
-	defer f.apiKeys.mu.RUnlock()
-	k := f.apiKeys.byHash[hash]
+func (folder *Folder) cachedKey(hash string) *agent.Key {
+	folder.apiKeys.mu.RLock()
+	defer folder.apiKeys.mu.RUnlock()
+	k := folder.apiKeys.byHash[hash]
 	if k == nil || k.Expired(agent.Now()) {
 		return nil
 	}
@@ -196,8 +196,8 @@ func (f *Folder) cachedKey(hash string) *agent.Key {
 }
 
 // Keys lists the keys that are not revoked, newest first.
-func (f *Folder) Keys(ctx context.Context) ([]*agent.Key, error) {
-	return Read(ctx, f.Default(), func(tx *Tx) ([]*agent.Key, error) {
+func (folder *Folder) Keys(ctx context.Context) ([]*agent.Key, error) {
+	return Read(ctx, folder.Default(), func(tx *Tx) ([]*agent.Key, error) {
 		return all(
 			tx,
 			scanKey,
@@ -225,20 +225,24 @@ func (tx *Tx) limitToParent(k *agent.Key) error {
 // CreateKey creates an API key and returns it with the secret key, which cannot be
 // read again. A key with a Parent expires no later than its parent and is revoked
 // with it.
-func (f *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string, error) {
-	return f.CreateKeyChoosing(ctx, k, nil)
+func (folder *Folder) CreateKey(ctx context.Context, k agent.Key) (agent.Key, string, error) {
+	return folder.CreateKeyChoosing(ctx, k, nil)
 }
 
 // CreateKeyChoosing is CreateKey, and in the same transaction ChooseAccess unless choice is
 // nil, so that the key that closes the server never does so undecided.
-func (f *Folder) CreateKeyChoosing(ctx context.Context, k agent.Key, choice *agent.Role) (agent.Key, string, error) {
+func (folder *Folder) CreateKeyChoosing(
+	ctx context.Context,
+	k agent.Key,
+	choice *agent.Role,
+) (agent.Key, string, error) {
 	if err := k.Validate(agent.Now()); err != nil {
 		return k, "", err
 	}
 	var key string
 	key, k.Prefix, k.Hash = agent.NewKeySecret()
 	k.ID = agent.NewID(agent.KindKey)
-	k, err := Write(ctx, f.Default(), func(tx *Tx) (agent.Key, error) {
+	k, err := Write(ctx, folder.Default(), func(tx *Tx) (agent.Key, error) {
 		k.CreatedAt = tx.Now
 		if err := tx.limitToParent(&k); err != nil {
 			return k, err
@@ -263,13 +267,13 @@ func (f *Folder) CreateKeyChoosing(ctx context.Context, k agent.Key, choice *age
 	if err != nil {
 		return k, "", err
 	}
-	return k, key, f.loadAccess()
+	return k, key, folder.loadAccess()
 }
 
 // DeleteKey permanently revokes a key, the keys that it created, and those that
 // they created.
-func (f *Folder) DeleteKey(ctx context.Context, id string) error {
-	err := f.Default().Do(ctx, func(tx *Tx) error {
+func (folder *Folder) DeleteKey(ctx context.Context, id string) error {
+	err := folder.Default().Do(ctx, func(tx *Tx) error {
 		done, err := tx.exec(`UPDATE _keys SET revoked_at = ?1 WHERE revoked_at IS NULL AND id IN (
 			WITH RECURSIVE ended(id) AS (SELECT id FROM _keys WHERE id = ?2 AND revoked_at IS NULL
 				UNION SELECT k.id FROM _keys k JOIN ended ON k.parent_id = ended.id)
@@ -285,17 +289,17 @@ func (f *Folder) DeleteKey(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return f.loadAccess()
+	return folder.loadAccess()
 }
 
 // ExtendKey gives a key access to one more agent, which it created itself, and also
 // to the keys that created that key, since none may have less access than what it
 // created.
-func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) error {
+func (folder *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) error {
 	if k.Reaches(agentID) {
 		return nil
 	}
-	_, err := Write(ctx, f.Default(), func(tx *Tx) (sqlite.Result, error) {
+	_, err := Write(ctx, folder.Default(), func(tx *Tx) (sqlite.Result, error) {
 		return tx.exec(`UPDATE _keys SET agents = json_insert(agents, '$[#]', ?1)
 			WHERE id IN (WITH RECURSIVE makers(id) AS (VALUES (?2)
 				UNION SELECT k.parent_id FROM _keys k JOIN makers ON k.id = makers.id) SELECT id FROM makers)
@@ -304,7 +308,7 @@ func (f *Folder) ExtendKey(ctx context.Context, k *agent.Key, agentID string) er
 	if err != nil {
 		return err
 	}
-	return f.loadAccess()
+	return folder.loadAccess()
 }
 
 // cleanSuffix ends the name of the new file that dropAccess writes.
@@ -314,28 +318,28 @@ const cleanSuffix = ".clean"
 // free or rewritten pages, the copy is written anew. VACUUM INTO keeps the row
 // numbers that other tables refer to.
 func dropAccess(path string) error {
-	c, err := openConn(source(path, sqlite.ReadWrite))
+	conn, err := openConn(source(path, sqlite.ReadWrite))
 	if err != nil {
 		return err
 	}
-	made, choice, err := accessDecisions(c)
+	made, choice, err := accessDecisions(conn)
 	if err != nil || !made && choice == nil {
-		return errors.Join(err, c.close())
+		return errors.Join(err, conn.close())
 	}
 	clean := path + cleanSuffix
 	forget := ""
 	if choice != nil {
 		forget = "DELETE FROM _access;"
 	}
-	err = c.script("BEGIN; DELETE FROM _keys; " + forget + " UPDATE logs SET data = json_remove(data, '$.prefix') " +
+	err = conn.script("BEGIN; DELETE FROM _keys; " + forget + " UPDATE logs SET data = json_remove(data, '$.prefix') " +
 		"WHERE source = 'audit' AND message = 'key created'; COMMIT")
 	if err == nil {
 		err = createPrivate(clean)
 	}
 	if err == nil {
-		_, err = c.exec("VACUUM INTO ?", clean)
+		_, err = conn.exec("VACUUM INTO ?", clean)
 	}
-	if err := errors.Join(err, c.close()); err != nil {
+	if err := errors.Join(err, conn.close()); err != nil {
 		return errors.Join(
 			fmt.Errorf("remove API keys and decisions about access from a copy: %w", err),
 			RemoveIfExists(clean),

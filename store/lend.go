@@ -86,10 +86,10 @@ func (f *file) nextRead() {
 
 // releaseWriter returns what acquireWriter returned. A connection that may be unsound is closed, and
 // so is one that a write has replaced.
-func (f *file) releaseWriter(c *conn, sound bool) {
-	c.sql.ReadOnly = false
+func (f *file) releaseWriter(conn *conn, sound bool) {
+	conn.sql.ReadOnly = false
 	f.queueMu.Lock()
-	replaced := f.reading != c
+	replaced := f.reading != conn
 	if !replaced {
 		f.reading = nil
 		if !sound {
@@ -98,7 +98,7 @@ func (f *file) releaseWriter(c *conn, sound bool) {
 	}
 	f.queueMu.Unlock()
 	if replaced || !sound {
-		_ = c.close()
+		_ = conn.close()
 	}
 	if !replaced {
 		f.pass(nil)
@@ -107,21 +107,21 @@ func (f *file) releaseWriter(c *conn, sound bool) {
 
 // awaitLead reports whether a waiting job has to lead the next commit; false means
 // that its outcome is known. A job behind only a read does not wait for it for long.
-func (f *file) awaitLead(j *job, behindRead bool) bool {
+func (f *file) awaitLead(job *job, behindRead bool) bool {
 	if !behindRead {
-		return <-j.turn
+		return <-job.turn
 	}
 	timer := time.NewTimer(borrowWait)
 	defer timer.Stop()
 	select {
-	case lead := <-j.turn:
+	case lead := <-job.turn:
 		return lead
 	case <-timer.C:
 	}
 	f.queueMu.Lock()
 	if f.reading == nil { // it was returned in the meantime
 		f.queueMu.Unlock()
-		return <-j.turn
+		return <-job.turn
 	}
 	defer f.queueMu.Unlock()
 	f.reading, f.writer = nil, nil

@@ -21,7 +21,7 @@ type linkedFile struct {
 // link determines which agent the file of Options.Linked belongs to. It returns an
 // error if the file is not an agent's, or if a server has the data folder open that
 // contains it.
-func (f *Folder) link(path string) error {
+func (folder *Folder) link(path string) error {
 	if err := checkRegular(path); err != nil {
 		return err
 	}
@@ -39,12 +39,12 @@ func (f *Folder) link(path string) error {
 	if found.problem != nil {
 		return withFileName(path, found.problem)
 	}
-	if found.folder != f.path { // opened here for the first time
+	if found.folder != folder.path { // opened here for the first time
 		if err := checkWithin(context.Background(), abs); err != nil {
 			return withFileName(path, damaged(err))
 		}
 	}
-	if home := filepath.Dir(filepath.Dir(abs)); home != f.path {
+	if home := filepath.Dir(filepath.Dir(abs)); home != folder.path {
 		err := notServed(home)
 		if err == nil && filepath.Base(filepath.Dir(abs)) == "agents" {
 			err = checkFolderUse(home, false)
@@ -57,10 +57,10 @@ func (f *Folder) link(path string) error {
 	if id == agent.DefaultID || !isFileName(id) {
 		id = agent.NewID(agent.KindAgent)
 	}
-	if _, err := os.Lstat(f.filePath(id)); err == nil {
-		return fmt.Errorf("%s cannot be opened: the data folder %s has this agent", path, f.path)
+	if _, err := os.Lstat(folder.filePath(id)); err == nil {
+		return fmt.Errorf("%s cannot be opened: the data folder %s has this agent", path, folder.path)
 	}
-	f.linked = linkedFile{id: id, path: abs}
+	folder.linked = linkedFile{id: id, path: abs}
 	return nil
 }
 
@@ -85,26 +85,26 @@ func notServed(folder string) error {
 }
 
 // filePath returns the path of an agent's file.
-func (f *Folder) filePath(id string) string {
-	if f.linked.id == id && id != "" {
-		return f.linked.path
+func (folder *Folder) filePath(id string) string {
+	if folder.linked.id == id && id != "" {
+		return folder.linked.path
 	}
-	return filepath.Join(f.path, "agents", id+".db")
+	return filepath.Join(folder.path, "agents", id+".db")
 }
 
 // withLinked adds the linked file to the sorted ids of the agents folder.
-func (f *Folder) withLinked(ids []string) []string {
-	if f.linked.id == "" {
+func (folder *Folder) withLinked(ids []string) []string {
+	if folder.linked.id == "" {
 		return ids
 	}
-	at, found := slices.BinarySearch(ids, f.linked.id)
+	at, found := slices.BinarySearch(ids, folder.linked.id)
 	if found {
 		return ids
 	}
-	return slices.Insert(ids, at, f.linked.id)
+	return slices.Insert(ids, at, folder.linked.id)
 }
 
 // Linked returns the agent whose file is outside the data folder, or nil.
-func (f *Folder) Linked() *DB {
-	return f.known(f.linked.id)
+func (folder *Folder) Linked() *DB {
+	return folder.known(folder.linked.id)
 }

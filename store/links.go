@@ -12,7 +12,7 @@ import (
 
 // Links returns the signer of links to browser sessions. Servers with the same master
 // key accept each other's links.
-func (f *Folder) Links() *links.Signer { return f.links }
+func (folder *Folder) Links() *links.Signer { return folder.links }
 
 // HideLinks replaces the links to browser sessions in a text by references. All text
 // that is stored passes through it, so it is needed only before a text is used in

@@ -55,11 +55,11 @@ type listing[T any] struct {
 
 // find narrows a filter to the records that contain a text, using the index if there
 // is one.
-func (l *listed) find(tx *Tx, f *filter, text string) error {
+func (l *listed) find(tx *Tx, filter *filter, text string) error {
 	if text == "" || len(l.search) == 0 {
 		return nil
 	}
-	f.search(l.search, text)
+	filter.search(l.search, text)
 	var query string
 	var args []any
 	var err error
@@ -79,7 +79,7 @@ func (l *listed) find(tx *Tx, f *filter, text string) error {
 			return err
 		}
 	}
-	f.by(from+" CROSS JOIN "+l.table+" ON "+on, args)
+	filter.by(from+" CROSS JOIN "+l.table+" ON "+on, args)
 	return nil
 }
 
@@ -104,29 +104,29 @@ func (tx *Tx) once(from string, args []any) (string, []any, error) {
 }
 
 // list returns one page of records, never nil, and their total number.
-func (l listing[T]) list(tx *Tx, f filter, p Page) ([]T, int, error) {
-	q, err := l.plan(tx, f, p)
+func (l listing[T]) list(tx *Tx, filter filter, p Page) ([]T, int, error) {
+	query, err := l.plan(tx, filter, p)
 	if err != nil {
 		return nil, 0, err
 	}
-	page := make([]T, 0, q.size)
-	if q.size > 0 {
+	page := make([]T, 0, query.size)
+	if query.size > 0 {
 		err = tx.each(func(rows *sqlite.Rows) error {
 			record, err := l.scan(rows)
 			page = append(page, record)
 			return err
-		}, q.text, q.args...)
+		}, query.text, query.args...)
 	}
 	if err == nil &&
 		p.Next != nil &&
 		len(page) == p.Limit &&
-		p.Offset+len(page) < q.total {
-		p.Next.Cursor, err = l.cursor(q.keys, page[len(page)-1])
+		p.Offset+len(page) < query.total {
+		p.Next.Cursor, err = l.cursor(query.keys, page[len(page)-1])
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	return page, q.total, nil
+	return page, query.total, nil
 }
 
 // pageQuery is how a page of a list is read.
@@ -140,27 +140,27 @@ type pageQuery struct {
 
 // plan counts the records of a list, and finds out how to read a page. Without
 // conditions the total is read from _counts.
-func (l *listed) plan(tx *Tx, f filter, p Page) (q pageQuery, err error) {
-	q.keys = l.keys(p.Order)
-	if err := checkCursor(q.keys, p.After); err != nil {
-		return q, err
+func (l *listed) plan(tx *Tx, filter filter, page Page) (query pageQuery, err error) {
+	query.keys = l.keys(page.Order)
+	if err := checkCursor(query.keys, page.After); err != nil {
+		return query, err
 	}
-	if err := l.find(tx, &f, p.Search); err != nil {
-		return q, err
+	if err := l.find(tx, &filter, page.Search); err != nil {
+		return query, err
 	}
-	if q.total, err = l.total(tx, f); err != nil {
-		return q, err
+	if query.total, err = l.total(tx, filter); err != nil {
+		return query, err
 	}
-	if name := l.table + "_by_" + q.keys[0].field; q.total >= wantedRows && isWanted(name) {
+	if name := l.table + "_by_" + query.keys[0].field; query.total >= wantedRows && isWanted(name) {
 		tx.db.want(name)
 	}
-	if p.Next != nil {
-		p.Next.Known = true
+	if page.Next != nil {
+		page.Next.Known = true
 	}
-	if q.size = min(p.Limit, max(q.total-p.Offset, 0)); q.size > 0 {
-		q.text, q.args, err = l.page(tx, f, q.keys, p, q.total)
+	if query.size = min(page.Limit, max(query.total-page.Offset, 0)); query.size > 0 {
+		query.text, query.args, err = l.page(tx, filter, query.keys, page, query.total)
 	}
-	return q, err
+	return query, err
 }
 
 func (l *listed) total(tx *Tx, f filter) (total int, err error) {
@@ -190,53 +190,53 @@ func (l *listed) driven(f filter) (string, []any) {
 // page returns the statement that reads a page, and its arguments.
 func (l *listed) page(
 	tx *Tx,
-	f filter,
+	filter filter,
 	keys []sortKey,
-	p Page,
+	page Page,
 	total int,
 ) (string, []any, error) {
-	if p.After != nil {
-		text, args := afterCursor(keys, p.After)
-		f.where = append(slices.Clip(f.where), condition{text: text, args: args})
+	if page.After != nil {
+		text, args := afterCursor(keys, page.After)
+		filter.where = append(slices.Clip(filter.where), condition{text: text, args: args})
 	}
-	if p.Offset >= anchorStep && len(f.where) == 0 && l.anchored(keys) {
-		at, rest, err := l.skip(tx, keys, p.Offset, total)
+	if page.Offset >= anchorStep && len(filter.where) == 0 && l.anchored(keys) {
+		at, rest, err := l.skip(tx, keys, page.Offset, total)
 		if err != nil {
 			return "", nil, err
 		}
 		if at != nil {
 			text, args := afterCursor(keys, at)
-			f.where, f.indexed, p.Offset = []condition{{text: text, args: args}}, true, rest
+			filter.where, filter.indexed, page.Offset = []condition{{text: text, args: args}}, true, rest
 		}
 	}
-	query, args, err := l.query(tx, f, keys, p.Offset+p.Limit, total)
-	return query, append(args, p.Limit, p.Offset), err
+	query, args, err := l.query(tx, filter, keys, page.Offset+page.Limit, total)
+	return query, append(args, page.Limit, page.Offset), err
 }
 
 // query returns the statement that reads a page, and its arguments except the limit
 // and the offset. If no index serves both the filter and the order, it uses the
 // cheaper way: reading in the order and skipping what the filter excludes, or
 // reading by the filter and sorting.
-func (l *listed) query(tx *Tx, f filter, keys []sortKey, need, found int) (string, []any, error) {
-	if at := slices.IndexFunc(f.where, func(c condition) bool {
-		return c.column != "" && c.column == f.split
-	}); at >= 0 && f.indexed {
-		switch n := len(f.where[at].values); {
+func (l *listed) query(tx *Tx, filter filter, keys []sortKey, need, found int) (string, []any, error) {
+	if at := slices.IndexFunc(filter.where, func(c condition) bool {
+		return c.column != "" && c.column == filter.split
+	}); at >= 0 && filter.indexed {
+		switch n := len(filter.where[at].values); {
 		case n > maxSplit:
-			f.indexed = false
+			filter.indexed = false
 		case n > 1:
-			query, args := l.merged(f, at, keys)
+			query, args := l.merged(filter, at, keys)
 			return query, args, nil
 		}
 	}
 	hidden := false
-	if len(f.where) > 0 && !f.indexed {
+	if len(filter.where) > 0 && !filter.indexed {
 		rows, err := l.rows(tx)
 		if err != nil {
 			return "", nil, err
 		}
 		if hidden = rows > 0 && found*found >= rows*need; rows > 0 && !hidden {
-			rest, args := l.driven(f)
+			rest, args := l.driven(filter)
 			return fmt.Sprintf(
 				"SELECT %s FROM %s ORDER BY %s LIMIT ? OFFSET ?",
 				l.columns,
@@ -245,7 +245,7 @@ func (l *listed) query(tx *Tx, f filter, keys []sortKey, need, found int) (strin
 			), args, nil
 		}
 	}
-	where, args := clause(f.where, hidden)
+	where, args := clause(filter.where, hidden)
 	return fmt.Sprintf(
 		"SELECT %s FROM %s%s ORDER BY %s LIMIT ? OFFSET ?",
 		l.columns,
@@ -266,7 +266,7 @@ func (l *listed) rows(tx *Tx) (n int, err error) {
 
 // merged reads a page from one index range for each value of f.split. SQLite merges
 // the ranges, so that only the page is sorted.
-func (l *listed) merged(f filter, at int, keys []sortKey) (string, []any) {
+func (l *listed) merged(filter filter, at int, keys []sortKey) (string, []any) {
 	names := make([]string, len(keys))
 	order := make([]sortKey, len(keys))
 	for i, k := range keys {
@@ -275,8 +275,8 @@ func (l *listed) merged(f filter, at int, keys []sortKey) (string, []any) {
 	}
 	var parts []string
 	var args []any
-	for _, value := range f.where[at].values {
-		where := slices.Clone(f.where)
+	for _, value := range filter.where[at].values {
+		where := slices.Clone(filter.where)
 		where[at].values = []string{value}
 		text, more := clause(where, false)
 		parts = append(parts, "SELECT "+strings.Join(names, ", ")+" FROM "+l.table+text)

@@ -66,47 +66,49 @@ func (tx *Tx) mcpServer(id string) (agent.MCPServer, error) {
 // credentials are encrypted; tools is its list of tools, nil if there is none.
 func (db *DB) CreateMCPServer(
 	ctx context.Context,
-	s agent.MCPServer,
+	server agent.MCPServer,
 	auth agent.MCPAuth,
 	tools []agent.MCPTool,
 ) (agent.MCPServer, error) {
-	if err := s.Validate(auth); err != nil {
-		return s, err
+	if err := server.Validate(auth); err != nil {
+		return server, err
 	}
-	sealed, err := json.Marshal(mcpSecret{MCPAuth: auth, URL: s.URL})
+	sealed, err := json.Marshal(mcpSecret{MCPAuth: auth, URL: server.URL})
 	if err != nil {
-		return s, err
+		return server, err
 	}
 	listed, err := listedTools(tools)
 	if err != nil {
-		return s, err
+		return server, err
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.MCPServer, error) {
-		s := s
-		s.ID, s.CreatedAt, s.CheckedAt = cmp.Or(s.ID, agent.NewID(agent.KindMCP)), tx.Now, tx.Now
-		s.AuthType = auth.Type
-		if s.AuthType == "" {
-			s.AuthType = agent.MCPAuthNone
+		mcpServer := server
+		mcpServer.ID, mcpServer.CreatedAt, mcpServer.CheckedAt =
+			cmp.Or(mcpServer.ID, agent.NewID(agent.KindMCP)), tx.Now, tx.Now
+		mcpServer.AuthType = auth.Type
+		if mcpServer.AuthType == "" {
+			mcpServer.AuthType = agent.MCPAuthNone
 		}
 		if err := tx.checkMCPServerLimit(); err != nil {
-			return s, err
+			return mcpServer, err
 		}
-		if err := tx.checkReference("credential", "credential", s.Credential); err != nil {
-			return s, err
+		if err := tx.checkReference("credential", "credential", mcpServer.Credential); err != nil {
+			return mcpServer, err
 		}
 		if _, err := tx.exec(
 			"INSERT INTO mcp_servers(id, name, url, command, auth_type, credential, status, last_error, tools, "+
 				"checked_at, created_at) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-			s.ID, s.Name, s.URL, s.Command, s.AuthType, s.Credential, s.Status, s.LastError, listed, tx.Now, tx.Now,
+			mcpServer.ID, mcpServer.Name, mcpServer.URL, mcpServer.Command, mcpServer.AuthType, mcpServer.Credential,
+			mcpServer.Status, mcpServer.LastError, listed, tx.Now, tx.Now,
 		); err != nil {
-			return s, err
+			return mcpServer, err
 		}
-		if s.AuthType != agent.MCPAuthNone {
-			if err := tx.putSecret(s.ID, authField, string(sealed)); err != nil {
-				return s, err
+		if mcpServer.AuthType != agent.MCPAuthNone {
+			if err := tx.putSecret(mcpServer.ID, authField, string(sealed)); err != nil {
+				return mcpServer, err
 			}
 		}
-		return s, tx.audit("MCP server registered", map[string]any{"mcp_id": s.ID})
+		return mcpServer, tx.audit("MCP server registered", map[string]any{"mcp_id": mcpServer.ID})
 	})
 }
 
@@ -114,46 +116,47 @@ func (db *DB) CreateMCPServer(
 // encrypted. If tools is nil, its tools are kept.
 func (db *DB) UpdateMCPServer(
 	ctx context.Context,
-	s agent.MCPServer,
+	server agent.MCPServer,
 	auth agent.MCPAuth,
 	tools []agent.MCPTool,
 ) (agent.MCPServer, error) {
 	listed, err := listedTools(tools)
 	if err != nil {
-		return s, err
+		return server, err
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.MCPServer, error) {
-		before, err := tx.mcpServer(s.ID)
+		before, err := tx.mcpServer(server.ID)
 		if err != nil {
-			return s, err
+			return server, err
 		}
-		if s.Credential != before.Credential {
-			if err := tx.checkReference("credential", "credential", s.Credential); err != nil {
-				return s, err
+		if server.Credential != before.Credential {
+			if err := tx.checkReference("credential", "credential", server.Credential); err != nil {
+				return server, err
 			}
 		}
 		kind := cmp.Or(auth.Type, agent.MCPAuthNone)
-		secret, err := tx.resealMCP(before, s, auth)
+		secret, err := tx.resealMCP(before, server, auth)
 		if err != nil {
-			return s, err
+			return server, err
 		}
 		if _, err := tx.exec(
 			"UPDATE mcp_servers SET name = ?, url = ?, command = ?, auth_type = ?, credential = ?, status = ?, "+
 				"last_error = ?, tools = coalesce(?, tools), checked_at = ? WHERE id = ?",
-			s.Name, s.URL, s.Command, kind, s.Credential, s.Status, s.LastError, listed, tx.Now, s.ID,
+			server.Name, server.URL, server.Command, kind, server.Credential, server.Status, server.LastError, listed,
+			tx.Now, server.ID,
 		); err != nil {
-			return s, err
+			return server, err
 		}
-		if err := tx.putSecret(s.ID, authField, secret); err != nil {
-			return s, err
+		if err := tx.putSecret(server.ID, authField, secret); err != nil {
+			return server, err
 		}
 		if err := tx.dropLogin(before); err != nil {
-			return s, err
+			return server, err
 		}
-		if err := tx.audit("MCP server updated", map[string]any{"mcp_id": s.ID}); err != nil {
-			return s, err
+		if err := tx.audit("MCP server updated", map[string]any{"mcp_id": server.ID}); err != nil {
+			return server, err
 		}
-		return tx.mcpServer(s.ID)
+		return tx.mcpServer(server.ID)
 	})
 }
 
@@ -240,19 +243,19 @@ func (db *DB) NoteMCPServer(ctx context.Context, s agent.MCPServer, tools []agen
 
 // KeepMCPIssuer adds the authorization server that a server's credentials are for,
 // unless they name one or are no longer those of s.
-func (db *DB) KeepMCPIssuer(ctx context.Context, s agent.MCPServer, issuer string) error {
+func (db *DB) KeepMCPIssuer(ctx context.Context, server agent.MCPServer, issuer string) error {
 	return db.Do(ctx, func(tx *Tx) error {
-		raw, err := tx.secret(s.ID, authField)
+		raw, err := tx.secret(server.ID, authField)
 		if err != nil || raw == "" {
 			return err
 		}
 		var kept mcpSecret
 		if err := json.Unmarshal([]byte(raw), &kept); err != nil {
-			return fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
+			return fmt.Errorf("sealed credentials of %s: %w", server.ID, err)
 		}
 		if kept.Issuer != "" ||
 			kept.TokenURL != "" ||
-			kept.URL != s.URL ||
+			kept.URL != server.URL ||
 			kept.Type != agent.MCPAuthOAuth2 {
 			return nil
 		}
@@ -261,7 +264,7 @@ func (db *DB) KeepMCPIssuer(ctx context.Context, s agent.MCPServer, issuer strin
 		if err != nil {
 			return err
 		}
-		return tx.putSecret(s.ID, authField, string(sealed))
+		return tx.putSecret(server.ID, authField, string(sealed))
 	})
 }
 
@@ -296,8 +299,8 @@ func (db *DB) MCPCredentials(ctx context.Context, s agent.MCPServer) (agent.MCPA
 	return kept.MCPAuth, err
 }
 
-func (tx *Tx) mcpSecret(s agent.MCPServer) (kept mcpSecret, err error) {
-	raw, err := tx.secret(s.ID, authField)
+func (tx *Tx) mcpSecret(server agent.MCPServer) (kept mcpSecret, err error) {
+	raw, err := tx.secret(server.ID, authField)
 	if errors.Is(err, errLocked) {
 		return kept, agent.Errorf(
 			agent.CodeConflict,
@@ -312,9 +315,9 @@ func (tx *Tx) mcpSecret(s agent.MCPServer) (kept mcpSecret, err error) {
 		return kept, agent.Errorf(agent.CodeConflict, "the server's credentials are missing; register the server again")
 	}
 	if err := json.Unmarshal([]byte(raw), &kept); err != nil {
-		return mcpSecret{}, fmt.Errorf("sealed credentials of %s: %w", s.ID, err)
+		return mcpSecret{}, fmt.Errorf("sealed credentials of %s: %w", server.ID, err)
 	}
-	if kept.URL != s.URL || kept.Type != s.AuthType {
+	if kept.URL != server.URL || kept.Type != server.AuthType {
 		return mcpSecret{}, agent.Errorf(
 			agent.CodeConflict,
 			"the server's address was changed, and its credentials are for another one; register the server again",

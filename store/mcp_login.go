@@ -19,9 +19,14 @@ func (db *DB) MCPLogin(ctx context.Context, s agent.MCPServer) (agent.MCPAuth, M
 // PutMCPLogin stores the credential with which a person logs in to a server, its
 // authorization server, and the client that was registered for it. s is the server
 // as it was read: if it has changed since, the error is CONFLICT.
-func (db *DB) PutMCPLogin(ctx context.Context, s agent.MCPServer, credential, issuer string, client MCPClient) error {
+func (db *DB) PutMCPLogin(
+	ctx context.Context,
+	server agent.MCPServer,
+	credential, issuer string,
+	client MCPClient,
+) error {
 	return db.Do(ctx, func(tx *Tx) error {
-		now, err := tx.mcpServer(s.ID)
+		now, err := tx.mcpServer(server.ID)
 		if err != nil {
 			return err
 		}
@@ -29,7 +34,7 @@ func (db *DB) PutMCPLogin(ctx context.Context, s agent.MCPServer, credential, is
 		if err != nil {
 			return err
 		}
-		if now.Credential != s.Credential || now.URL != s.URL || now.AuthType != s.AuthType {
+		if now.Credential != server.Credential || now.URL != server.URL || now.AuthType != server.AuthType {
 			return agent.Errorf(agent.CodeConflict, "the MCP server has been changed in the meantime")
 		}
 		kept.Issuer, kept.Client = issuer, client
@@ -37,10 +42,10 @@ func (db *DB) PutMCPLogin(ctx context.Context, s agent.MCPServer, credential, is
 		if err != nil {
 			return err
 		}
-		if err := tx.putSecret(s.ID, authField, string(sealed)); err != nil {
+		if err := tx.putSecret(server.ID, authField, string(sealed)); err != nil {
 			return err
 		}
-		_, err = tx.exec("UPDATE mcp_servers SET credential = ? WHERE id = ?", credential, s.ID)
+		_, err = tx.exec("UPDATE mcp_servers SET credential = ? WHERE id = ?", credential, server.ID)
 		return err
 	})
 }

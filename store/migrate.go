@@ -75,9 +75,9 @@ func fileVersion() int { return len(migrations) }
 // it.
 func migrate(c *conn) error { return migrateTo(c, fileVersion()) }
 
-func migrateTo(c *conn, target int) error {
+func migrateTo(conn *conn, target int) error {
 	var version int
-	if err := c.value(&version, "PRAGMA user_version"); err != nil {
+	if err := conn.value(&version, "PRAGMA user_version"); err != nil {
 		return err
 	}
 	if version > fileVersion() {
@@ -90,15 +90,15 @@ func migrateTo(c *conn, target int) error {
 			version+1,
 			applicationID,
 		)
-		err := c.script(step)
+		err := conn.script(step)
 		if err == nil && version+1 == chunkIndexVersion {
-			err = dropChunkIndex(c)
+			err = dropChunkIndex(conn)
 		}
 		if err == nil {
-			err = c.script("COMMIT")
+			err = conn.script("COMMIT")
 		}
 		if err != nil {
-			_ = c.script("ROLLBACK")
+			_ = conn.script("ROLLBACK")
 			return fmt.Errorf("migrate to version %d: %w", version+1, err)
 		}
 	}

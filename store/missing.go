@@ -43,18 +43,18 @@ func (db *DB) Missing(ctx context.Context, references []Reference) ([]Reference,
 	})
 }
 
-func (tx *Tx) exists(r Reference) (found bool, err error) {
-	switch r.Kind {
+func (tx *Tx) exists(reference Reference) (found bool, err error) {
+	switch reference.Kind {
 	case "credential":
-		_, err = tx.credential(r.To)
+		_, err = tx.credential(reference.To)
 	case "api":
-		_, err = tx.api(r.To)
+		_, err = tx.api(reference.To)
 	default:
-		query, known := recordOf[r.Kind]
+		query, known := recordOf[reference.Kind]
 		if !known {
-			return false, errors.New("unknown kind of record: " + r.Kind)
+			return false, errors.New("unknown kind of record: " + reference.Kind)
 		}
-		return found, tx.value(&found, query, r.To)
+		return found, tx.value(&found, query, reference.To)
 	}
 	if agent.ErrorCode(err) == agent.CodeNotFound {
 		return false, nil

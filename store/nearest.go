@@ -9,7 +9,7 @@ import (
 //
 // Entries of chunks that have been deleted are detected here, because their vectors
 // are missing. If that leaves too few results, more candidates are examined.
-func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, n int) (map[int64]float64, error) {
+func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, count int) (map[int64]float64, error) {
 	sources, err := k.sources()
 	if err != nil {
 		return nil, err
@@ -17,7 +17,7 @@ func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, n int)
 	load := func(h search.Head) ([]byte, error) {
 		return k.tx.segment(h)
 	}
-	for keep := search.Shortlist(n, search.CountRecords(heads)); ; keep *= 4 {
+	for keep := search.Shortlist(count, search.CountRecords(heads)); ; keep *= 4 {
 		found, err := k.tx.db.folder.vectors.Nearest(k.tx.db, vector, heads, sources, keep, load)
 		if err != nil {
 			return nil, err
@@ -32,7 +32,7 @@ func (k *Knowledge) nearestByIndex(heads []search.Head, vector []float32, n int)
 			return nil, err
 		}
 		if len(found) < keep || len(exact) >= keep/2 {
-			return search.Best(exact, n), nil
+			return search.Best(exact, count), nil
 		}
 	}
 }

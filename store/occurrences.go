@@ -43,38 +43,38 @@ func (tx *Tx) takeDueTasks() (start []StartedTask, err error) {
 	return start, nil
 }
 
-func (tx *Tx) fireTask(t *agent.Task) (start []StartedTask, err error) {
-	if err := t.Validate(); err != nil {
-		return nil, tx.failInvalidTask(t, err)
+func (tx *Tx) fireTask(task *agent.Task) (start []StartedTask, err error) {
+	if err := task.Validate(); err != nil {
+		return nil, tx.failInvalidTask(task, err)
 	}
-	list := t.Occurrences(t.NextRun, agent.At(tx.Now.Add(time.Millisecond)), 20*maxDueOccurrences)
+	list := task.Occurrences(task.NextRun, agent.At(tx.Now.Add(time.Millisecond)), 20*maxDueOccurrences)
 	for _, o := range list[max(0, len(list)-maxDueOccurrences):] {
-		if o.StartTime.Before(t.NextRun.Time) || o.StartTime.After(tx.Now.Time) {
+		if o.StartTime.Before(task.NextRun.Time) || o.StartTime.After(tx.Now.Time) {
 			continue // it began earlier
 		}
-		started, err := tx.startOccurrence(t, o)
+		started, err := tx.startOccurrence(task, o)
 		if err != nil {
 			return nil, err
 		}
 		if started {
-			start = append(start, StartedTask{Task: t.WithOccurrence(o), Occurrence: o})
+			start = append(start, StartedTask{Task: task.WithOccurrence(o), Occurrence: o})
 		}
 	}
-	if t.NextRun = t.NextStart(tx.Now); t.Recurrence == agent.RecurNone {
-		t.NextRun = agent.Time{}
+	if task.NextRun = task.NextStart(tx.Now); task.Recurrence == agent.RecurNone {
+		task.NextRun = agent.Time{}
 	}
-	_, err = tx.exec("UPDATE tasks SET next_run = ?, status = ? WHERE id = ?", t.NextRun, t.Status, t.ID)
+	_, err = tx.exec("UPDATE tasks SET next_run = ?, status = ? WHERE id = ?", task.NextRun, task.Status, task.ID)
 	return start, err
 }
 
 // startOccurrence records that an occurrence is due and reports whether its workflow
 // has to be started. One that has already ended by then has failed.
-func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, err error) {
-	missed := o.EndTime.Before(tx.Now.Time) && o.StartTime.Before(tx.Now.Add(-agent.MaxLateness))
-	if missed && t.WorkflowID == "" {
+func (tx *Tx) startOccurrence(task *agent.Task, occurrence agent.Occurrence) (start bool, err error) {
+	missed := occurrence.EndTime.Before(tx.Now.Time) && occurrence.StartTime.Before(tx.Now.Add(-agent.MaxLateness))
+	if missed && task.WorkflowID == "" {
 		return false, nil
 	}
-	if t.WorkflowID != "" {
+	if task.WorkflowID != "" {
 		status, executed, problem := agent.TaskRunning, tx.Now, ""
 		if missed {
 			status, executed, problem = agent.TaskFailed, agent.Time{}, "missed: nobody was there to start it"
@@ -82,7 +82,7 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 		done, err := tx.exec(
 			"INSERT OR IGNORE INTO occurrences(id, task_id, start_time, status, executed_at, "+
 				"error) VALUES (?,?,?,?,?,?)",
-			o.ID, t.ID, o.StartTime, status, executed, problem,
+			occurrence.ID, task.ID, occurrence.StartTime, status, executed, problem,
 		)
 		if err != nil {
 			return false, err
@@ -90,16 +90,16 @@ func (tx *Tx) startOccurrence(t *agent.Task, o agent.Occurrence) (start bool, er
 		if done.Changes == 0 {
 			return false, err // it has already taken place
 		}
-		if t.Recurrence == agent.RecurNone {
-			t.Status = status
+		if task.Recurrence == agent.RecurNone {
+			task.Status = status
 		}
 	}
 	if missed {
 		return false, nil
 	}
-	return t.WorkflowID != "", tx.emitAbout(t.ID, agent.EventCalendarDue, map[string]any{
-		"task":       t.WithOccurrence(o),
-		"occurrence": o,
+	return task.WorkflowID != "", tx.emitAbout(task.ID, agent.EventCalendarDue, map[string]any{
+		"task":       task.WithOccurrence(occurrence),
+		"occurrence": occurrence,
 	})
 }
 

@@ -27,8 +27,8 @@ func WithKeys(o Options, fn func(*Folder) error) error {
 	return errors.Join(fn(f), f.Close())
 }
 
-func openBesideServer(o Options, fn func(*Folder) error) error {
-	path, err := makeFolder(o.Path)
+func openBesideServer(options Options, fn func(*Folder) error) error {
+	path, err := makeFolder(options.Path)
 	if err != nil {
 		return err
 	}
@@ -106,18 +106,18 @@ func (o Offline) CreateKey(
 
 // agentIDs returns the ids of agents that are given by ids or names. It also finds those
 // that a server has open.
-func (f *Folder) agentIDs(idsOrNames []string) ([]string, error) {
+func (folder *Folder) agentIDs(idsOrNames []string) ([]string, error) {
 	ids := make([]string, 0, len(idsOrNames))
 	for _, given := range idsOrNames {
 		if given == agent.AllAgents {
 			ids = append(ids, given)
 			continue
 		}
-		if db, err := f.Agent(given); err == nil {
+		if db, err := folder.Agent(given); err == nil {
 			ids = append(ids, db.ID())
 			continue
 		}
-		path, err := findFile(f.path, given)
+		path, err := findFile(folder.path, given)
 		if err != nil {
 			return nil, agent.Invalid("agents", fmt.Sprintf("names %q, and there is no such agent", given)).Because(err)
 		}

@@ -73,13 +73,13 @@ const minCachedOperation = 1 << 10
 // Operation reads an API and one of its operations, by its id or its name. The
 // caller must not change what they refer to.
 func (db *DB) Operation(ctx context.Context, apiRef, ref string) (agent.API, agent.OperationDefinition, error) {
-	f, err := db.acquire(ctx)
+	file, err := db.acquire(ctx)
 	if err != nil {
 		return agent.API{}, agent.OperationDefinition{}, err
 	}
 	defer db.release(ctx)
 	key := operationRef{apiRef, ref}
-	found, known, changes := f.operations.find(key)
+	found, known, changes := file.operations.find(key)
 	if known {
 		return found.api, found.operation, nil
 	}
@@ -91,7 +91,7 @@ func (db *DB) Operation(ctx context.Context, apiRef, ref string) (agent.API, age
 		return found, err
 	})
 	if err == nil {
-		f.operations.keep(key, found, changes)
+		file.operations.keep(key, found, changes)
 	}
 	return found.api, found.operation, err
 }

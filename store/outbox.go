@@ -126,28 +126,28 @@ func (db *DB) Undelivered(ctx context.Context, consumer string, limit int) (Unde
 }
 
 func (db *DB) undelivered(ctx context.Context, consumer string, limit int) (Undelivered, error) {
-	return Read(ctx, db, func(tx *Tx) (u Undelivered, err error) {
+	return Read(ctx, db, func(tx *Tx) (undelivered Undelivered, err error) {
 		err = tx.row(
 			"SELECT coalesce((SELECT seq FROM _cursors WHERE consumer = ?), 0), coalesce((SELECT "+
 				"max(seq) FROM _events), 0)",
 			consumer,
-		).Scan(&u.After, &u.Last)
-		if err != nil || u.Last <= u.After {
-			u.Last = u.After
-			return u, err
+		).Scan(&undelivered.After, &undelivered.Last)
+		if err != nil || undelivered.Last <= undelivered.After {
+			undelivered.Last = undelivered.After
+			return undelivered, err
 		}
 		names, all, err := tx.subscribedEvents(consumer)
 		if err != nil {
-			return u, err
+			return undelivered, err
 		}
-		if u.NoSubscribers = !all && len(names) == 0; u.NoSubscribers {
-			return u, nil
+		if undelivered.NoSubscribers = !all && len(names) == 0; undelivered.NoSubscribers {
+			return undelivered, nil
 		}
-		u.Events, err = tx.eventsBehind(u.After, names, all, limit)
-		if u.More = len(u.Events) == limit; u.More {
-			u.Last = u.Events[limit-1].Seq
+		undelivered.Events, err = tx.eventsBehind(undelivered.After, names, all, limit)
+		if undelivered.More = len(undelivered.Events) == limit; undelivered.More {
+			undelivered.Last = undelivered.Events[limit-1].Seq
 		}
-		return u, err
+		return undelivered, err
 	})
 }
 

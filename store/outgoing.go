@@ -33,53 +33,53 @@ func (db *DB) SendMessage(ctx context.Context, m agent.Message, automatic bool) 
 // commit.
 func (db *DB) sendMessage(
 	ctx context.Context,
-	m agent.Message,
+	message agent.Message,
 	automatic bool,
 	before func(*Tx) error,
 	after func(*Tx, *agent.Message) error,
 ) (agent.Message, error) {
-	if len(m.Metadata) == 0 {
-		m.Metadata = json.RawMessage("{}")
+	if len(message.Metadata) == 0 {
+		message.Metadata = json.RawMessage("{}")
 	}
-	if err := m.Validate(); err != nil {
-		return m, err
+	if err := message.Validate(); err != nil {
+		return message, err
 	}
 	refused := ""
 	sent, err := Write(ctx, db, func(tx *Tx) (agent.Message, error) {
-		m := m
+		m := message
 		if err := before(tx); err != nil {
 			return m, err
 		}
-		c, err := tx.conversation(m.ConversationID)
+		conversation, err := tx.conversation(m.ConversationID)
 		if err != nil {
 			return m, err
 		}
-		if automatic && c.Muted {
+		if automatic && conversation.Muted {
 			return m, agent.Errorf(agent.CodeConflict, "a person has taken over this conversation")
 		}
-		if err := tx.sendable(&c, m.Role); err != nil {
+		if err := tx.sendable(&conversation, m.Role); err != nil {
 			return m, err
 		}
 		if byExecution(ctx) {
 			if refused, err = tx.refusesAnswer(
 				ChainOf(ctx).Root,
-				[]string{c.ID},
+				[]string{conversation.ID},
 				nil,
 			); err != nil || refused != "" {
 				return m, err
 			}
 		}
-		if err := tx.appendOutgoing(ctx, &c, &m, automatic); err != nil {
+		if err := tx.appendOutgoing(ctx, &conversation, &m, automatic); err != nil {
 			return m, err
 		}
-		if err := tx.answered(&c, !automatic && !byExecution(ctx)); err != nil {
+		if err := tx.answered(&conversation, !automatic && !byExecution(ctx)); err != nil {
 			return m, err
 		}
 		if err := after(tx, &m); err != nil || automatic {
 			return m, err
 		}
 		return m, tx.audit("message added", map[string]any{
-			"conversation_id": c.ID,
+			"conversation_id": conversation.ID,
 			"message_id":      m.ID,
 			"role":            m.Role,
 			"send":            true,
@@ -97,10 +97,15 @@ func byExecution(ctx context.Context) bool { return ChainOf(ctx).Depth > 0 }
 
 // appendOutgoing adds a message to a conversation and to the queue. What results from a
 // simulated message is not queued.
-func (tx *Tx) appendOutgoing(ctx context.Context, c *agent.Conversation, m *agent.Message, automatic bool) error {
+func (tx *Tx) appendOutgoing(
+	ctx context.Context,
+	conversation *agent.Conversation,
+	message *agent.Message,
+	automatic bool,
+) error {
 	simulated, err := tx.fromSimulation("", ChainOf(ctx).Root)
 	if err == nil && automatic && !simulated {
-		simulated, err = tx.answersSimulation(m)
+		simulated, err = tx.answersSimulation(message)
 	}
 	if err != nil {
 		return err
@@ -109,38 +114,41 @@ func (tx *Tx) appendOutgoing(ctx context.Context, c *agent.Conversation, m *agen
 	if simulated {
 		status = deliverySimulated
 	}
-	if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"delivery":{"status":"`+status+`"}}`)); err != nil {
+	if message.Metadata, err = mergeObjects(
+		message.Metadata,
+		json.RawMessage(`{"delivery":{"status":"`+status+`"}}`),
+	); err != nil {
 		return err
 	}
 	if simulated {
-		return tx.appendUnsent(m)
+		return tx.appendUnsent(message)
 	}
-	if err := tx.appendMessage(m); err != nil {
+	if err := tx.appendMessage(message); err != nil {
 		return err
 	}
-	return tx.queueMessage(c, m.ID)
+	return tx.queueMessage(conversation, message.ID)
 }
 
 // sendable returns why a message of a conversation cannot be sent. A conversation by
 // phone gets its number as its thread, so that replies find it.
-func (tx *Tx) sendable(c *agent.Conversation, role agent.MessageRole) error {
+func (tx *Tx) sendable(conversation *agent.Conversation, role agent.MessageRole) error {
 	if role != agent.MessageAssistant {
 		return agent.Invalid("send", "requires the role assistant")
 	}
-	if c.GatewayID == "" {
+	if conversation.GatewayID == "" {
 		return agent.Invalid("send", "requires a conversation with a gateway")
 	}
-	g, err := tx.gateway(c.GatewayID)
-	if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && g.Status != agent.GatewayActive {
+	gateway, err := tx.gateway(conversation.GatewayID)
+	if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && gateway.Status != agent.GatewayActive {
 		return agent.Invalid("send", "requires an active gateway")
 	} else if err != nil {
 		return err
 	}
-	contact, err := tx.contactOf(c)
+	contact, err := tx.contactOf(conversation)
 	if err != nil {
 		return err
 	}
-	to := c.Recipient(g.Type, &contact)
+	to := conversation.Recipient(gateway.Type, &contact)
 	if to == "" {
 		return agent.Invalid(
 			"send",
@@ -158,8 +166,13 @@ func (tx *Tx) sendable(c *agent.Conversation, role agent.MessageRole) error {
 			MaxWaiting,
 		).With("limit", MaxWaiting)
 	}
-	if c.ExternalThreadID == "" && (g.Type == agent.GatewaySMS || g.Type == agent.GatewayWhatsApp) {
-		_, err = tx.exec("UPDATE OR IGNORE conversations SET external_thread_id = ? WHERE id = ?", dialled(to), c.ID)
+	if conversation.ExternalThreadID == "" &&
+		(gateway.Type == agent.GatewaySMS || gateway.Type == agent.GatewayWhatsApp) {
+		_, err = tx.exec(
+			"UPDATE OR IGNORE conversations SET external_thread_id = ? WHERE id = ?",
+			dialled(to),
+			conversation.ID,
+		)
 	}
 	return err
 }
@@ -187,13 +200,13 @@ func (tx *Tx) contactOf(c *agent.Conversation) (agent.Contact, error) {
 
 // queueMessage queues a message after those of its conversation, with the token to
 // send it with, if an inbound message left one.
-func (tx *Tx) queueMessage(c *agent.Conversation, id int64) error {
-	token, err := tx.takeReplyToken(c.ID)
+func (tx *Tx) queueMessage(conversation *agent.Conversation, id int64) error {
+	token, err := tx.takeReplyToken(conversation.ID)
 	if err != nil {
 		return err
 	}
 	if token != "" {
-		if err := tx.putSecret(c.ID, sendingField(id), token); err != nil {
+		if err := tx.putSecret(conversation.ID, sendingField(id), token); err != nil {
 			return err
 		}
 	}
@@ -201,7 +214,7 @@ func (tx *Tx) queueMessage(c *agent.Conversation, id int64) error {
 		`INSERT INTO _outgoing(message_id, conversation_id, gateway_id, status, next_attempt_at, created_at)
 		VALUES (?1, ?2, ?3, 'pending',
 			iif(EXISTS (SELECT 1 FROM _outgoing WHERE conversation_id = ?2 AND status IN ('pending','sending')), NULL, '1970-01-01T00:00:00.000Z'), ?4)`,
-		id, c.ID, c.GatewayID, tx.Now,
+		id, conversation.ID, conversation.GatewayID, tx.Now,
 	)
 	return err
 }
@@ -307,23 +320,23 @@ func (tx *Tx) sending(conversationID string) (*Sending, error) {
 	return &found[0], tx.completeSending(&found[0], gatewayID)
 }
 
-func (tx *Tx) completeSending(s *Sending, gatewayID string) (err error) {
-	if s.Conversation, err = tx.conversation(s.Conversation.ID); err != nil {
+func (tx *Tx) completeSending(sending *Sending, gatewayID string) (err error) {
+	if sending.Conversation, err = tx.conversation(sending.Conversation.ID); err != nil {
 		return err
 	}
-	if s.Contact, err = tx.contactOf(&s.Conversation); err != nil {
+	if sending.Contact, err = tx.contactOf(&sending.Conversation); err != nil {
 		return err
 	}
-	s.Gateway, err = tx.openGateway(gatewayID)
+	sending.Gateway, err = tx.openGateway(gatewayID)
 	if agent.ErrorCode(err) == agent.CodeNotFound {
-		s.Gateway, err = OpenGateway{}, nil
+		sending.Gateway, err = OpenGateway{}, nil
 	}
 	if err != nil {
 		return err
 	}
-	if s.Token, err = tx.secret(
-		s.Conversation.ID,
-		sendingField(s.MessageID),
+	if sending.Token, err = tx.secret(
+		sending.Conversation.ID,
+		sendingField(sending.MessageID),
 	); err != nil && !errors.Is(err, errLocked) {
 		return err
 	}
@@ -333,10 +346,10 @@ func (tx *Tx) completeSending(s *Sending, gatewayID string) (err error) {
 			return raw, rows.Scan((*rawJSON)(&raw))
 		},
 		"SELECT metadata FROM messages WHERE conversation_id = ? AND id < ? AND role = 'user' ORDER BY id DESC LIMIT 1",
-		s.Conversation.ID, s.MessageID,
+		sending.Conversation.ID, sending.MessageID,
 	)
 	if len(answers) > 0 {
-		s.Answers = answers[0]
+		sending.Answers = answers[0]
 	}
 	return err
 }
@@ -353,26 +366,26 @@ type Ended struct {
 // EndSending records the outcome of an attempt on the message, and a problem also on
 // its gateway. A success emits the event message.sent. What the conversation sends
 // next is not announced: the caller looks for it.
-func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
+func (db *DB) EndSending(ctx context.Context, sending *Sending, ended Ended) error {
 	return db.Do(ctx, func(tx *Tx) error {
 		tx.claimWork(workMessages)
 		status := "sent"
 		switch {
-		case e.Problem != "" && e.Next.IsZero():
+		case ended.Problem != "" && ended.Next.IsZero():
 			status = "failed"
-		case e.Problem != "":
+		case ended.Problem != "":
 			status = "pending"
 		}
 		done, err := tx.exec(
 			`UPDATE _outgoing SET status = ?, parts = ?, external_id = ?, channel = ?, error = ?, next_attempt_at = `+
 				`? WHERE message_id = ? AND status = 'sending'`,
 			status,
-			e.Parts,
-			agent.Clip(e.ExternalID, 200),
-			agent.Clip(e.Channel, 200),
-			e.Problem,
-			e.Next,
-			s.MessageID,
+			ended.Parts,
+			agent.Clip(ended.ExternalID, 200),
+			agent.Clip(ended.Channel, 200),
+			ended.Problem,
+			ended.Next,
+			sending.MessageID,
 		)
 		if err != nil {
 			return err
@@ -381,18 +394,18 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 			return err // the message was deleted in the meantime
 		}
 		if status != "pending" {
-			if err := tx.putSecret(s.Conversation.ID, sendingField(s.MessageID), ""); err != nil {
+			if err := tx.putSecret(sending.Conversation.ID, sendingField(sending.MessageID), ""); err != nil {
 				return err
 			}
 		}
-		if e.Problem == "" {
+		if ended.Problem == "" {
 			return nil
 		}
 		if _, err := tx.exec(
 			"UPDATE gateways SET last_error = ?, last_error_at = ? WHERE id = ?",
-			fmt.Sprintf("message %d was not sent: %s", s.MessageID, e.Problem),
+			fmt.Sprintf("message %d was not sent: %s", sending.MessageID, ended.Problem),
 			tx.Now,
-			s.Gateway.ID,
+			sending.Gateway.ID,
 		); err != nil || status == "pending" {
 			return err
 		}
@@ -401,10 +414,10 @@ func (db *DB) EndSending(ctx context.Context, s *Sending, e Ended) error {
 			"gateways",
 			"a message was not sent",
 			map[string]any{
-				"message_id":      s.MessageID,
-				"conversation_id": s.Conversation.ID,
-				"gateway_id":      s.Gateway.ID,
-				"error":           e.Problem,
+				"message_id":      sending.MessageID,
+				"conversation_id": sending.Conversation.ID,
+				"gateway_id":      sending.Gateway.ID,
+				"error":           ended.Problem,
 			},
 		)
 	})

@@ -23,27 +23,27 @@ const (
 
 // Overview summarizes an agent; its series cover the given number of days.
 func (db *DB) Overview(ctx context.Context, days int) (agent.Overview, error) {
-	return Read(ctx, db, func(tx *Tx) (o agent.Overview, err error) {
+	return Read(ctx, db, func(tx *Tx) (overview agent.Overview, err error) {
 		settings, err := tx.settings()
 		if err != nil {
-			return o, err
+			return overview, err
 		}
 		if err := tx.wantFor("messages", "messages_role"); err != nil {
-			return o, err
+			return overview, err
 		}
-		if o.Counts, err = tx.counts(); err != nil {
-			return o, err
+		if overview.Counts, err = tx.counts(); err != nil {
+			return overview, err
 		}
-		if o.Checklist, err = tx.checklist(settings.LLMProvider != ""); err != nil {
-			return o, err
+		if overview.Checklist, err = tx.checklist(settings.LLMProvider != ""); err != nil {
+			return overview, err
 		}
-		if o.Series, err = tx.series(settings.Timezone, days); err != nil {
-			return o, err
+		if overview.Series, err = tx.series(settings.Timezone, days); err != nil {
+			return overview, err
 		}
-		if o.Failures, err = tx.failures(); err != nil {
-			return o, err
+		if overview.Failures, err = tx.failures(); err != nil {
+			return overview, err
 		}
-		o.NextRuns, err = all(
+		overview.NextRuns, err = all(
 			tx,
 			func(rows *sqlite.Rows) (r agent.NextRun, err error) {
 				return r, rows.Scan(&r.ScheduleID, &r.Name, &r.At)
@@ -53,12 +53,18 @@ func (db *DB) Overview(ctx context.Context, days int) (agent.Overview, error) {
 			nextRuns,
 		)
 		if err != nil {
-			return o, err
+			return overview, err
 		}
-		if err := tx.value(&o.SessionsOpen, "SELECT count(*) FROM sessions WHERE closed_at IS NULL"); err != nil {
-			return o, err
+		if err := tx.value(
+			&overview.SessionsOpen,
+			"SELECT count(*) FROM sessions WHERE closed_at IS NULL",
+		); err != nil {
+			return overview, err
 		}
-		return o, tx.value(&o.SourcesAtWork, "SELECT count(*) FROM sources WHERE status NOT IN ('ready','error')")
+		return overview, tx.value(
+			&overview.SourcesAtWork,
+			"SELECT count(*) FROM sources WHERE status NOT IN ('ready','error')",
+		)
 	})
 }
 
@@ -99,7 +105,7 @@ func (tx *Tx) checklist(model bool) ([]agent.ChecklistItem, error) {
 }
 
 // series counts by day in a time zone.
-func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err error) {
+func (tx *Tx) series(timezone string, days int) (series agent.OverviewSeries, err error) {
 	zone, err := clock.Zone(timezone)
 	if err != nil {
 		zone = time.UTC
@@ -108,9 +114,9 @@ func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err err
 	next, err := tx.firstMessage(time.Date(year, month, day-days+1, 0, 0, 0, 0, zone))
 	for i := days - 1; i >= 0 && err == nil; i-- {
 		from, to := time.Date(year, month, day-i, 0, 0, 0, 0, zone), time.Date(year, month, day-i+1, 0, 0, 0, 0, zone)
-		s.Days = append(s.Days, from.Format(time.DateOnly))
+		series.Days = append(series.Days, from.Format(time.DateOnly))
 		if err = tx.executionsOf(
-			&s,
+			&series,
 			agent.FirstID(agent.KindExecution, from),
 			agent.FirstID(agent.KindExecution, to),
 		); err != nil {
@@ -118,18 +124,18 @@ func (tx *Tx) series(timezone string, days int) (s agent.OverviewSeries, err err
 		}
 		first := next
 		if next, err = tx.firstMessage(to); err == nil {
-			err = tx.messagesOf(&s, first, next)
+			err = tx.messagesOf(&series, first, next)
 		}
 	}
-	return s, err
+	return series, err
 }
 
 // executionsOf adds a day: the executions with ids in a range.
-func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
+func (tx *Tx) executionsOf(overviewSeries *agent.OverviewSeries, from, to string) error {
 	for status, series := range map[agent.ExecutionStatus]*[]int{
-		agent.ExecutionComplete:   &s.Executions.Complete,
-		agent.ExecutionErrored:    &s.Executions.Errored,
-		agent.ExecutionTerminated: &s.Executions.Terminated,
+		agent.ExecutionComplete:   &overviewSeries.Executions.Complete,
+		agent.ExecutionErrored:    &overviewSeries.Executions.Errored,
+		agent.ExecutionTerminated: &overviewSeries.Executions.Terminated,
 	} {
 		var n int
 		if err := tx.value(
@@ -154,8 +160,8 @@ func (tx *Tx) executionsOf(s *agent.OverviewSeries, from, to string) error {
 		return err
 	}
 	slices.Sort(took)
-	s.Duration.P50 = append(s.Duration.P50, percentile(took, 50))
-	s.Duration.P95 = append(s.Duration.P95, percentile(took, 95))
+	overviewSeries.Duration.P50 = append(overviewSeries.Duration.P50, percentile(took, 50))
+	overviewSeries.Duration.P95 = append(overviewSeries.Duration.P95, percentile(took, 95))
 	return nil
 }
 

@@ -39,12 +39,12 @@ func (db *DB) PendingPage(ctx context.Context, sourceID string) (*PendingPage, e
 // ReplacePageChunks replaces the chunks of a page, in several writes, or
 // deletes the page if it has to be dropped. If the page has changed since, it
 // stays pending.
-func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, p PendingPage, chunks []NewChunk) error {
+func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, page PendingPage, chunks []NewChunk) error {
 	for {
 		n, err := Write(ctx, db, func(tx *Tx) (int64, error) {
 			return tx.deleteChunks(
 				"SELECT seq FROM chunks WHERE source_id = ? AND url = ? LIMIT ?",
-				sourceID, p.URL, chunkBatch,
+				sourceID, page.URL, chunkBatch,
 			)
 		})
 		if err != nil {
@@ -68,7 +68,7 @@ func (db *DB) ReplacePageChunks(ctx context.Context, sourceID string, p PendingP
 			if err := tx.appendChunks(sourceID, position, batch); err != nil || len(chunks) > 0 {
 				return err
 			}
-			return tx.settlePage(p)
+			return tx.settlePage(page)
 		})
 		if err != nil || len(chunks) == 0 {
 			return err

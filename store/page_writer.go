@@ -22,70 +22,70 @@ type unqueuedPage struct {
 	depth, turn int
 }
 
-func (p *pageWriter) put(o PageOutcome) error {
-	if o.Depth == 0 { // the start page is not in the queue yet
-		if err := p.queue([]string{o.URL}, 0, 1); err != nil {
+func (p *pageWriter) put(outcome PageOutcome) error {
+	if outcome.Depth == 0 { // the start page is not in the queue yet
+		if err := p.queue([]string{outcome.URL}, 0, 1); err != nil {
 			return err
 		}
 	}
-	if o.Page != nil && o.Same != nil {
-		duplicate, err := p.duplicate(p.source, o)
+	if outcome.Page != nil && outcome.Same != nil {
+		duplicate, err := p.duplicate(p.source, outcome)
 		if err != nil {
 			return err
 		} else if duplicate != "" {
-			o.Final, o.Page = duplicate, nil
+			outcome.Final, outcome.Page = duplicate, nil
 		}
 	}
 	store := p.write
-	if o.Final != o.URL || o.Again {
+	if outcome.Final != outcome.URL || outcome.Again {
 		store = p.rename
 	}
-	if err := store(o); err != nil {
+	if err := store(outcome); err != nil {
 		return err
 	}
-	return p.queue(o.Links, o.Depth+1, maxFrontier)
+	return p.queue(outcome.Links, outcome.Depth+1, maxFrontier)
 }
 
 // rename stores an outcome whose URL is, or was, another name of a page. A page that
 // this crawl has already read under another name is not changed.
-func (p *pageWriter) rename(o PageOutcome) error {
+func (p *pageWriter) rename(outcome PageOutcome) error {
 	if err := p.insertUnqueued(); err != nil {
 		return err
 	}
-	if o.Again {
+	if outcome.Again {
 		if _, err := p.exec(
 			"UPDATE _pages SET state = 'queued', target = '' WHERE source_id = ? AND url = ? AND state = 'alias'",
-			p.source, o.URL,
+			p.source, outcome.URL,
 		); err != nil {
 			return err
 		}
 	}
-	if o.Final != o.URL {
+	if outcome.Final != outcome.URL {
 		if _, err := p.exec(
 			"UPDATE _pages SET state = 'alias', target = ?, status = ? WHERE source_id = ? AND url = ?",
-			o.Final, o.Status, p.source, o.URL,
+			outcome.Final, outcome.Status, p.source, outcome.URL,
 		); err != nil {
 			return err
 		}
-		if o.Queue {
-			if err := p.queue([]string{o.Final}, o.Depth, maxFrontier); err != nil {
+		if outcome.Queue {
+			if err := p.queue([]string{outcome.Final}, outcome.Depth, maxFrontier); err != nil {
 				return err
 			}
 		}
 	}
-	if o.Page == nil && !o.Known && o.Problem == nil {
+	if outcome.Page == nil && !outcome.Known && outcome.Problem == nil {
 		return nil
 	}
-	if o.Final != o.URL {
+	if outcome.Final != outcome.URL {
 		if _, err := p.exec(
 			`INSERT INTO _pages(source_id, url, state, depth, turn) SELECT ?1, ?2, 'queued', ?3, turn FROM _pages WHERE source_id = ?1 AND url = ?4
 			ON CONFLICT (source_id, url) DO UPDATE SET state = 'queued', depth = ?3, turn = excluded.turn WHERE state IN ('earlier','queued','alias')`,
-			p.source, o.Final, o.Depth, o.URL,
+			p.source, outcome.Final, outcome.Depth, outcome.URL,
 		); err != nil {
 			return err
 		}
 	}
-	return p.write(o)
+	return p.write(outcome)
 }
 
 // What happens to a row, and to one that is waiting in the queue. In all of them ?1
@@ -116,25 +116,25 @@ const (
 )
 
 // write writes the row of the page itself.
-func (p *pageWriter) write(o PageOutcome) error {
-	args := []any{p.source, o.Final, o.Status}
+func (p *pageWriter) write(outcome PageOutcome) error {
+	args := []any{p.source, outcome.Final, outcome.Status}
 	var set, insert string
-	switch page := o.Page; {
-	case o.Problem != nil:
+	switch page := outcome.Page; {
+	case outcome.Problem != nil:
 		state := "failed"
-		if o.Skip {
+		if outcome.Skip {
 			state = "skipped"
 		}
 		set, insert = setProblem, insertProblem
-		args = append(args, state, o.Problem.Code, o.Problem.Message)
-	case o.Known:
+		args = append(args, state, outcome.Problem.Code, outcome.Problem.Message)
+	case outcome.Known:
 		set, insert = setKnown, insertKnown
 	default:
 		links, _ := json.Marshal(page.Links) // a list of strings cannot fail
 		set, insert = setIndexed, insertIndexed
 		args = append(args, page.ETag, page.LastModified, string(links), page.Title, page.Text, page.Hash)
 	}
-	if len(p.unqueued) == 0 || p.unqueued[0].url != o.Final {
+	if len(p.unqueued) == 0 || p.unqueued[0].url != outcome.Final {
 		if err := p.insertUnqueued(); err != nil {
 			return err
 		}

@@ -28,10 +28,10 @@ type QueuedPage struct {
 	Links        []string // of that page; nil: read them with KnownLinks
 }
 
-// Frontier returns the first n addresses in the queue of a crawl, in breadth-first
+// Frontier returns the first count addresses in the queue of a crawl, in breadth-first
 // order. A crawl that has not begun has none; its start page is queued when its
 // outcome is stored.
-func (db *DB) Frontier(ctx context.Context, sourceID string, n int) (Frontier, error) {
+func (db *DB) Frontier(ctx context.Context, sourceID string, count int) (Frontier, error) {
 	return Read(ctx, db, func(tx *Tx) (Frontier, error) {
 		f, _, err := tx.walked(sourceID)
 		if err != nil {
@@ -43,7 +43,7 @@ func (db *DB) Frontier(ctx context.Context, sourceID string, n int) (Frontier, e
 			"SELECT q.url, q.depth, "+knownPage+
 				" WHERE q.source_id = ? AND q.state = 'queued' ORDER BY q.depth, q.turn LIMIT ?",
 			sourceID,
-			n,
+			count,
 		)
 		return f, err
 	})
@@ -171,7 +171,7 @@ func (db *DB) PutPages(
 
 // duplicate returns the address under which this crawl has already read a page; ""
 // if it has not.
-func (tx *Tx) duplicate(sourceID string, o PageOutcome) (string, error) {
+func (tx *Tx) duplicate(sourceID string, outcome PageOutcome) (string, error) {
 	urls, err := all(
 		tx,
 		func(rows *sqlite.Rows) (url string, err error) {
@@ -180,11 +180,11 @@ func (tx *Tx) duplicate(sourceID string, o PageOutcome) (string, error) {
 		"SELECT url FROM _pages WHERE source_id = ? AND state = 'indexed' AND hash = ? "+
 			"AND url <> ? ORDER BY depth, turn",
 		sourceID,
-		o.Page.Hash,
-		o.Final,
+		outcome.Page.Hash,
+		outcome.Final,
 	)
 	for _, url := range urls {
-		if o.Same(url) {
+		if outcome.Same(url) {
 			return url, nil
 		}
 	}

@@ -125,10 +125,10 @@ type fileParts struct {
 // createParts creates the parts of the schema that the file needs by now, and indexes some
 // of the rows that are searched.
 func (db *DB) createParts(ctx context.Context) error {
-	return db.ifOpen(func(f *file) (err error) {
-		changes := f.changes.Load()
-		first := !f.parts.counted && f.isDirty()
-		if !first && changes < f.parts.changes+recountAfter && !db.partsDue.Load() {
+	return db.ifOpen(func(file *file) (err error) {
+		changes := file.changes.Load()
+		first := !file.parts.counted && file.isDirty()
+		if !first && changes < file.parts.changes+recountAfter && !db.partsDue.Load() {
 			return nil
 		}
 		db.partsDue.Store(false)
@@ -138,22 +138,22 @@ func (db *DB) createParts(ctx context.Context) error {
 				db.indexing.Store(false) // perhaps for long
 			}
 		}()
-		f.parts.changes = changes
-		due, err := db.dueParts(ctx, f)
+		file.parts.changes = changes
+		due, err := db.dueParts(ctx, file)
 		if err != nil {
 			return err
 		}
 		for _, p := range due {
-			err := f.submit(&job{ctx: ctx, run: func(c *conn) error { return makePart(c, p) }})
+			err := file.submit(&job{ctx: ctx, run: func(c *conn) error { return makePart(c, p) }})
 			if err != nil {
 				return fmt.Errorf("part %s of the schema: %w", p.name, err)
 			}
 		}
 		if len(due) > 0 {
-			f.parts.missing = nil
-			f.sandbox.SchemaChanged()
+			file.parts.missing = nil
+			file.sandbox.SchemaChanged()
 		}
-		return db.indexSearched(ctx, f)
+		return db.indexSearched(ctx, file)
 	})
 }
 
@@ -175,24 +175,24 @@ func (db *DB) readUnused(ctx context.Context, f *file, fn func(*Tx) error) error
 }
 
 // dueParts lists the parts that the file lacks and needs.
-func (db *DB) dueParts(ctx context.Context, f *file) (due []*part, err error) {
-	err = db.readUnused(ctx, f, func(tx *Tx) error {
-		if f.parts.missing == nil {
-			if f.parts.missing, err = tx.missingParts(); err != nil {
+func (db *DB) dueParts(ctx context.Context, file *file) (due []*part, err error) {
+	err = db.readUnused(ctx, file, func(tx *Tx) error {
+		if file.parts.missing == nil {
+			if file.parts.missing, err = tx.missingParts(); err != nil {
 				return err
 			}
 		}
-		tables, err := f.tablesToCount(tx)
+		tables, err := file.tablesToCount(tx)
 		if err != nil {
 			return err
 		}
 		large, err := tx.tablesWithRows(tables, partRows)
-		for _, p := range f.parts.missing {
+		for _, p := range file.parts.missing {
 			if _, wanted := db.wanted.Load(p.name); wanted || large[p.counted()] {
 				due = append(due, p)
 			}
 		}
-		f.parts.counted = true
+		file.parts.counted = true
 		return err
 	})
 	return due, err
@@ -235,8 +235,8 @@ func (p *part) counted() string {
 	return p.table
 }
 
-// tablesWithRows reports which of the tables have n rows.
-func (tx *Tx) tablesWithRows(tables []string, n int) (map[string]bool, error) {
+// tablesWithRows reports which of the tables have count rows.
+func (tx *Tx) tablesWithRows(tables []string, count int) (map[string]bool, error) {
 	query := "SELECT '' WHERE ?1 < 0"
 	for _, table := range tables {
 		query += fmt.Sprintf(
@@ -244,7 +244,7 @@ func (tx *Tx) tablesWithRows(tables []string, n int) (map[string]bool, error) {
 			table,
 		)
 	}
-	rows, err := tx.sql.QueryOnce(query, n)
+	rows, err := tx.sql.QueryOnce(query, count)
 	if err != nil {
 		return nil, err
 	}

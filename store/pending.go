@@ -282,19 +282,19 @@ type subscribers = []func(*DB, Pending)
 // hint: the subscriber reads from the file what there is to do. It is called often,
 // by several goroutines at once, and must return immediately without using the
 // agent's file.
-func (f *Folder) OnPending(subscriber func(*DB, Pending)) {
+func (folder *Folder) OnPending(subscriber func(*DB, Pending)) {
 	for {
-		old := f.subscribers.Load()
+		old := folder.subscribers.Load()
 		var all subscribers
 		if old != nil {
 			all = slices.Clone(*old)
 		}
 		all = append(all, subscriber)
-		if f.subscribers.CompareAndSwap(old, &all) {
+		if folder.subscribers.CompareAndSwap(old, &all) {
 			break
 		}
 	}
-	for _, db := range f.Agents() {
+	for _, db := range folder.Agents() {
 		if p := db.Pending(); p != (Pending{}) && db.Problem() == nil {
 			subscriber(db, p)
 		}

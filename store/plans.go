@@ -43,8 +43,8 @@ func (tx *Tx) replan() error {
 	return err
 }
 
-func (tx *Tx) replanSchedule(r replanned, zone string) error {
-	found, err := all(tx, scanSchedule, "SELECT "+scheduleColumns+" FROM schedules WHERE id = ?", r.id)
+func (tx *Tx) replanSchedule(replanned replanned, zone string) error {
+	found, err := all(tx, scanSchedule, "SELECT "+scheduleColumns+" FROM schedules WHERE id = ?", replanned.id)
 	if err != nil || len(found) == 0 {
 		return err
 	}
@@ -55,7 +55,7 @@ func (tx *Tx) replanSchedule(r replanned, zone string) error {
 		err = tx.checkCallback(&s, agent.ScheduleChange{})
 	}
 	if err == nil {
-		err = s.Replan(r.keep, tx.Now)
+		err = s.Replan(replanned.keep, tx.Now)
 	}
 	if err != nil {
 		return tx.pauseInvalidSchedule(&s, err)
@@ -65,16 +65,19 @@ func (tx *Tx) replanSchedule(r replanned, zone string) error {
 
 // pauseInvalidSchedule pauses a schedule that cannot be planned and gives the reason in its
 // runs and in the log.
-func (tx *Tx) pauseInvalidSchedule(s *agent.Schedule, why error) error {
+func (tx *Tx) pauseInvalidSchedule(schedule *agent.Schedule, why error) error {
 	if agent.ErrorCode(why) != agent.CodeValidation {
 		return why
 	}
-	s.Status, s.NextRun = agent.SchedulePaused, agent.Time{}
-	if _, err := tx.exec("UPDATE schedules SET status = ?, next_run = NULL WHERE id = ?", s.Status, s.ID); err != nil {
+	schedule.Status, schedule.NextRun = agent.SchedulePaused, agent.Time{}
+	if _, err := tx.exec(
+		"UPDATE schedules SET status = ?, next_run = NULL WHERE id = ?",
+		schedule.Status, schedule.ID,
+	); err != nil {
 		return err
 	}
 	reason := "paused: " + agent.Explain(why)
-	if err := tx.insertRun(s.ID, agent.Run{
+	if err := tx.insertRun(schedule.ID, agent.Run{
 		ScheduledFor: tx.Now,
 		Status:       agent.RunError,
 		Error:        reason,
@@ -82,7 +85,7 @@ func (tx *Tx) pauseInvalidSchedule(s *agent.Schedule, why error) error {
 		return err
 	}
 	return tx.log(agent.LevelError, "schedule", "a schedule cannot be planned and was paused", map[string]any{
-		"schedule_id": s.ID,
+		"schedule_id": schedule.ID,
 		"error":       reason,
 	})
 }

@@ -35,8 +35,8 @@ const pollMemory = 6 * 24 * time.Hour
 // PollFrom opens a gateway and returns the position of its next poll, as stored by
 // ReceiveInbound; 0 means from the beginning. ok is false if the gateway does not
 // exist or must not poll.
-func (db *DB) PollFrom(ctx context.Context, id string) (o OpenGateway, next int64, ok bool, err error) {
-	o, err = Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
+func (db *DB) PollFrom(ctx context.Context, id string) (gateway OpenGateway, next int64, ok bool, err error) {
+	gateway, err = Read(ctx, db, func(tx *Tx) (OpenGateway, error) {
 		if err := tx.value(
 			&ok,
 			"SELECT EXISTS (SELECT 1 FROM gateways WHERE id = ? AND "+isPolling+")",
@@ -54,5 +54,5 @@ func (db *DB) PollFrom(ctx context.Context, id string) (o OpenGateway, next int6
 		}
 		return tx.openGateway(id)
 	})
-	return o, next, ok && err == nil, err
+	return gateway, next, ok && err == nil, err
 }

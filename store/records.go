@@ -47,24 +47,24 @@ func (db *DB) createSource(
 	})
 }
 
-func (tx *Tx) insertSource(s agent.Source, secrets map[string]string) (agent.Source, error) {
-	s.CreatedAt, s.UpdatedAt = tx.Now, tx.Now
-	if err := tx.checkNewCredential(s.Config, nil); err != nil {
-		return s, err
+func (tx *Tx) insertSource(source agent.Source, secrets map[string]string) (agent.Source, error) {
+	source.CreatedAt, source.UpdatedAt = tx.Now, tx.Now
+	if err := tx.checkNewCredential(source.Config, nil); err != nil {
+		return source, err
 	}
 	if _, err := tx.exec(
 		"INSERT INTO sources(id, type, name, status, config, created_at, updated_at) VALUES (?,?,?,?,?,?,?)",
-		s.ID, s.Type, s.Name, s.Status,
-		string(s.Config),
-		s.CreatedAt,
-		s.UpdatedAt,
+		source.ID, source.Type, source.Name, source.Status,
+		string(source.Config),
+		source.CreatedAt,
+		source.UpdatedAt,
 	); err != nil {
-		return s, err
+		return source, err
 	}
-	if err := tx.putSecrets(s.ID, addressOf(s.Config), secrets); err != nil {
-		return s, err
+	if err := tx.putSecrets(source.ID, addressOf(source.Config), secrets); err != nil {
+		return source, err
 	}
-	return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
+	return source, tx.audit("source created", map[string]any{"source_id": source.ID, "name": source.Name})
 }
 
 // checkNewCredential refuses a config of a source or tool that names another credential than
@@ -106,23 +106,31 @@ func (db *DB) NextFetch(ctx context.Context) (*Work, error) {
 // BeginFeed begins reading a source, or resumes a reading that was interrupted
 // between two pages. NOT_FOUND means that there is nothing left to read.
 func (db *DB) BeginFeed(ctx context.Context, sourceID string) (Feed, error) {
-	return Write(ctx, db, func(tx *Tx) (f Feed, err error) {
+	return Write(ctx, db, func(tx *Tx) (feed Feed, err error) {
 		if err := tx.checkActive(sourceID); err != nil {
-			return f, err
+			return feed, err
 		}
 		if _, err := tx.exec(`INSERT INTO _feeds(source_id, run) VALUES (?,1)
 			ON CONFLICT DO UPDATE SET run = run + (page = 0)`, sourceID); err != nil {
-			return f, err
+			return feed, err
 		}
 		if err := tx.row(
 			"SELECT s.id, type, name, config, run, page, next FROM sources s "+
 				"JOIN _feeds f ON f.source_id = s.id WHERE s.id = ?",
 			sourceID,
-		).Scan(&f.SourceID, &f.Type, &f.Name, (*rawJSON)(&f.Config), &f.Run, &f.Page, &f.Next); err != nil {
-			return f, err
+		).Scan(
+			&feed.SourceID,
+			&feed.Type,
+			&feed.Name,
+			(*rawJSON)(&feed.Config),
+			&feed.Run,
+			&feed.Page,
+			&feed.Next,
+		); err != nil {
+			return feed, err
 		}
-		f.Chunking, err = agent.ReadChunking(f.Type, f.Config)
-		return f, err
+		feed.Chunking, err = agent.ReadChunking(feed.Type, feed.Config)
+		return feed, err
 	})
 }
 
@@ -174,29 +182,29 @@ type Record struct {
 // PutRecords stores that a reading found records, and replaces the chunks of those
 // that are new or changed, in several writes. A record that is interrupted between
 // two writes is unknown to the next reading.
-func (db *DB) PutRecords(ctx context.Context, f Feed, records []Record) error {
+func (db *DB) PutRecords(ctx context.Context, feed Feed, records []Record) error {
 	for len(records) > 0 {
-		n, chunks := 0, 0
-		for n < len(records) &&
-			n < chunkBatch &&
-			(n == 0 || chunks+len(records[n].Chunks) <= chunkBatch) {
-			chunks += len(records[n].Chunks)
-			n++
+		count, chunks := 0, 0
+		for count < len(records) &&
+			count < chunkBatch &&
+			(count == 0 || chunks+len(records[count].Chunks) <= chunkBatch) {
+			chunks += len(records[count].Chunks)
+			count++
 		}
-		batch := records[:n]
-		records = records[n:]
+		batch := records[:count]
+		records = records[count:]
 		if chunks > chunkBatch {
-			if err := db.putLargeRecord(ctx, f, batch[0]); err != nil {
+			if err := db.putLargeRecord(ctx, feed, batch[0]); err != nil {
 				return err
 			}
 			continue
 		}
 		err := db.Do(ctx, func(tx *Tx) error {
-			if err := tx.checkActive(f.SourceID); err != nil {
+			if err := tx.checkActive(feed.SourceID); err != nil {
 				return err
 			}
 			for _, r := range batch {
-				if err := tx.putRecord(f, r); err != nil {
+				if err := tx.putRecord(feed, r); err != nil {
 					return err
 				}
 			}
@@ -225,24 +233,24 @@ func (tx *Tx) putRecord(f Feed, r Record) error {
 }
 
 // putLargeRecord stores a record with more chunks than one write takes.
-func (db *DB) putLargeRecord(ctx context.Context, f Feed, r Record) error {
+func (db *DB) putLargeRecord(ctx context.Context, feed Feed, record Record) error {
 	seq, err := Write(ctx, db, func(tx *Tx) (int64, error) {
-		if err := tx.checkActive(f.SourceID); err != nil {
+		if err := tx.checkActive(feed.SourceID); err != nil {
 			return 0, err
 		}
-		return tx.beginRecord(f, r)
+		return tx.beginRecord(feed, record)
 	})
-	for chunks := r.Chunks; err == nil && len(chunks) > 0; {
+	for chunks := record.Chunks; err == nil && len(chunks) > 0; {
 		batch := chunks[:min(len(chunks), chunkBatch)]
 		chunks = chunks[len(batch):]
 		err = db.Do(ctx, func(tx *Tx) error {
-			if err := tx.checkActive(f.SourceID); err != nil {
+			if err := tx.checkActive(feed.SourceID); err != nil {
 				return err
 			}
-			if err := tx.addRecordChunks(f, seq, batch); err != nil || len(chunks) > 0 {
+			if err := tx.addRecordChunks(feed, seq, batch); err != nil || len(chunks) > 0 {
 				return err
 			}
-			return tx.endRecord(f, seq, r)
+			return tx.endRecord(feed, seq, record)
 		})
 	}
 	return err
@@ -270,17 +278,17 @@ func (tx *Tx) deleteRecordChunks(f Feed, seqs ...int64) error {
 	return err
 }
 
-func (tx *Tx) addRecordChunks(f Feed, record int64, chunks []NewChunk) error {
+func (tx *Tx) addRecordChunks(feed Feed, record int64, chunks []NewChunk) error {
 	var position int
 	if err := tx.value(
 		&position,
 		"SELECT coalesce(max(position) + 1, 0) FROM chunks WHERE source_id = ?",
-		f.SourceID,
+		feed.SourceID,
 	); err != nil {
 		return err
 	}
 	for i, c := range chunks {
-		if err := tx.insertChunk(f.SourceID, position+i, record, c); err != nil {
+		if err := tx.insertChunk(feed.SourceID, position+i, record, c); err != nil {
 			return err
 		}
 	}
@@ -288,7 +296,7 @@ func (tx *Tx) addRecordChunks(f Feed, record int64, chunks []NewChunk) error {
 		"UPDATE sources SET chunks = chunks + ?, updated_at = ? WHERE id = ?",
 		len(chunks),
 		tx.Now,
-		f.SourceID,
+		feed.SourceID,
 	)
 	return err
 }
@@ -322,11 +330,11 @@ func (db *DB) NotePageDone(ctx context.Context, f Feed, next string) error {
 // EndFeed ends a reading: records that it did not find are deleted with their
 // chunks, and the results are written into the source's config. Its chunks remain to
 // be embedded.
-func (db *DB) EndFeed(ctx context.Context, f Feed) error {
+func (db *DB) EndFeed(ctx context.Context, feed Feed) error {
 	removed := 0
 	for {
 		n, err := Write(ctx, db, func(tx *Tx) (int, error) {
-			return tx.dropVanished(f)
+			return tx.dropVanished(feed)
 		})
 		if err != nil {
 			return err
@@ -336,20 +344,20 @@ func (db *DB) EndFeed(ctx context.Context, f Feed) error {
 			break
 		}
 	}
-	if err := db.renumberChunks(ctx, f.SourceID); err != nil {
+	if err := db.renumberChunks(ctx, feed.SourceID); err != nil {
 		return err
 	}
 	return db.Do(ctx, func(tx *Tx) error {
-		if err := tx.checkActive(f.SourceID); err != nil {
+		if err := tx.checkActive(feed.SourceID); err != nil {
 			return err
 		}
-		return tx.endFeed(f, removed)
+		return tx.endFeed(feed, removed)
 	})
 }
 
 // dropVanished deletes some records that a reading did not find.
-func (tx *Tx) dropVanished(f Feed) (int, error) {
-	if err := tx.checkActive(f.SourceID); err != nil {
+func (tx *Tx) dropVanished(feed Feed) (int, error) {
+	if err := tx.checkActive(feed.SourceID); err != nil {
 		return 0, err
 	}
 	seqs, err := all(
@@ -358,41 +366,41 @@ func (tx *Tx) dropVanished(f Feed) (int, error) {
 			return seq, rows.Scan(&seq)
 		},
 		"SELECT seq FROM _records WHERE source_id = ? AND run <> ? LIMIT ?",
-		f.SourceID, f.Run, chunkBatch,
+		feed.SourceID, feed.Run, chunkBatch,
 	)
 	if err != nil || len(seqs) == 0 {
 		return 0, err
 	}
-	if err := tx.deleteRecordChunks(f, seqs...); err != nil {
+	if err := tx.deleteRecordChunks(feed, seqs...); err != nil {
 		return 0, err
 	}
 	_, err = tx.exec("DELETE FROM _records WHERE seq IN (SELECT value FROM json_each(?))", search.ListJSON(seqs))
 	return len(seqs), err
 }
 
-func (tx *Tx) endFeed(f Feed, removed int) error {
+func (tx *Tx) endFeed(feed Feed, removed int) error {
 	var total, changed int
 	if err := tx.row(
 		"SELECT count(*), count(*) FILTER (WHERE changed = ?) FROM _records WHERE source_id = ?",
-		f.Run, f.SourceID,
+		feed.Run, feed.SourceID,
 	).Scan(&total, &changed); err != nil {
 		return err
 	}
-	err := tx.setConfig(f.SourceID, map[string]any{
+	err := tx.setConfig(feed.SourceID, map[string]any{
 		"record_count":      total,
 		"changed_records":   changed,
 		"unchanged_records": total - changed,
 		"removed_records":   removed,
-		"more_pages":        f.More,
+		"more_pages":        feed.More,
 		"last_read_at":      tx.Now,
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec("UPDATE _feeds SET page = 0, next = '' WHERE source_id = ?", f.SourceID); err != nil {
+	if _, err := tx.exec("UPDATE _feeds SET page = 0, next = '' WHERE source_id = ?", feed.SourceID); err != nil {
 		return err
 	}
-	_, err = tx.exec("UPDATE sources SET chunked = 1, updated_at = ? WHERE id = ?", tx.Now, f.SourceID)
+	_, err = tx.exec("UPDATE sources SET chunked = 1, updated_at = ? WHERE id = ?", tx.Now, feed.SourceID)
 	return err
 }
 

@@ -22,7 +22,7 @@ type MessageDelivery struct {
 func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) ([]*MessageDelivery, error) {
 	out, started := make([]*MessageDelivery, len(messages)), make([]agent.Time, len(messages))
 	waiting := false
-	for i, m := range messages {
+	for index, message := range messages {
 		var kept struct {
 			Delivery *struct {
 				Status, Error string
@@ -30,40 +30,40 @@ func (db *DB) MessageDeliveries(ctx context.Context, messages []agent.Message) (
 			}
 			DeliveredAt agent.Time `json:"delivered_at"`
 		}
-		if m.Role != agent.MessageAssistant ||
-			json.Unmarshal(m.Metadata, &kept) != nil ||
+		if message.Role != agent.MessageAssistant ||
+			json.Unmarshal(message.Metadata, &kept) != nil ||
 			kept.Delivery == nil ||
 			kept.Delivery.Status == "" {
 			continue
 		}
-		out[i] = &MessageDelivery{
+		out[index] = &MessageDelivery{
 			Status: kept.Delivery.Status,
 			Error:  kept.Delivery.Error,
 			SentAt: kept.DeliveredAt,
 		}
-		started[i] = kept.Delivery.StartedAt
-		waiting = waiting || out[i].Status == "pending"
+		started[index] = kept.Delivery.StartedAt
+		waiting = waiting || out[index].Status == "pending"
 	}
 	if !waiting {
 		return out, nil
 	}
 	err := db.read(ctx, true, func(tx *Tx) error {
-		for i, d := range out {
-			if d == nil || d.Status != "pending" {
+		for index, delivery := range out {
+			if delivery == nil || delivery.Status != "pending" {
 				continue
 			}
 			found, err := all(tx, func(rows *sqlite.Rows) (d MessageDelivery, err error) {
 				return d, rows.Scan(&d.Status, &d.Error, &d.Attempt, &d.NextAttemptAt, &d.SentAt)
 			}, `SELECT o.status, o.error, o.attempt, iif(o.attempt > 0 AND o.status = 'pending', o.next_attempt_at, NULL), m.metadata ->> '$.delivered_at'
-				FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.message_id = ?`, messages[i].ID)
+				FROM _outgoing o JOIN messages m ON m.id = o.message_id WHERE o.message_id = ?`, messages[index].ID)
 			if err != nil {
 				return err
 			}
 			switch {
 			case len(found) > 0:
-				out[i] = &found[0]
-			case isCutOff(started[i], tx.Now):
-				d.Status, d.Error = "failed", cutOff
+				out[index] = &found[0]
+			case isCutOff(started[index], tx.Now):
+				delivery.Status, delivery.Error = "failed", cutOff
 			}
 		}
 		return nil
@@ -88,18 +88,18 @@ func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64
 		if len(found) == 0 {
 			return agent.Message{}, agent.Errorf(agent.CodeNotFound, "message %d not found in this conversation", id)
 		}
-		m := found[0]
+		message := found[0]
 		var failed bool
 		var startedAt agent.Time
 		if err := tx.row(
 			"SELECT coalesce(?1 ->> '$.delivery.status', '') = 'failed', ?1 ->> '$.delivery.started_at'",
-			string(m.Metadata),
+			string(message.Metadata),
 		).Scan(&failed, &startedAt); err != nil {
-			return m, err
+			return message, err
 		}
 		failed = failed || isCutOff(startedAt, tx.Now)
 		if !failed {
-			return m, agent.Errorf(agent.CodeConflict, "only a message whose sending failed can be sent again")
+			return message, agent.Errorf(agent.CodeConflict, "only a message whose sending failed can be sent again")
 		}
 		var behind bool
 		if err := tx.value(
@@ -107,36 +107,46 @@ func (db *DB) ResendMessage(ctx context.Context, conversationID string, id int64
 			"SELECT EXISTS (SELECT 1 FROM _outgoing WHERE conversation_id = ? AND status IN ('pending','sending'))",
 			conversationID,
 		); err != nil {
-			return m, err
+			return message, err
 		}
 		if behind {
-			return m, agent.Errorf(
+			return message, agent.Errorf(
 				agent.CodeConflict,
 				"newer messages of the conversation are being sent; try again when they have been sent",
 			)
 		}
 		c, err := tx.conversation(conversationID)
 		if err != nil {
-			return m, err
+			return message, err
 		}
-		if err := tx.sendable(&c, m.Role); err != nil {
-			return m, err
+		if err := tx.sendable(&c, message.Role); err != nil {
+			return message, err
 		}
-		if err := tx.requeueMessage(&c, &m); err != nil {
-			return m, err
+		if err := tx.requeueMessage(&c, &message); err != nil {
+			return message, err
 		}
-		return m, tx.audit("message sent again", map[string]any{"conversation_id": c.ID, "message_id": m.ID})
+		return message, tx.audit("message sent again", map[string]any{
+			"conversation_id": c.ID,
+			"message_id":      message.ID,
+		})
 	})
 }
 
 // requeueMessage queues a message that was queued before, with its parts that have
 // been sent.
-func (tx *Tx) requeueMessage(c *agent.Conversation, m *agent.Message) error {
+func (tx *Tx) requeueMessage(conversation *agent.Conversation, message *agent.Message) error {
 	var err error
-	if m.Metadata, err = mergeObjects(m.Metadata, json.RawMessage(`{"delivery":{"status":"pending"}}`)); err != nil {
+	if message.Metadata, err = mergeObjects(
+		message.Metadata,
+		json.RawMessage(`{"delivery":{"status":"pending"}}`),
+	); err != nil {
 		return err
 	}
-	if _, err := tx.exec("UPDATE messages SET metadata = ? WHERE id = ?", string(m.Metadata), m.ID); err != nil {
+	if _, err := tx.exec(
+		"UPDATE messages SET metadata = ? WHERE id = ?",
+		string(message.Metadata),
+		message.ID,
+	); err != nil {
 		return err
 	}
 	var parts int
@@ -144,19 +154,19 @@ func (tx *Tx) requeueMessage(c *agent.Conversation, m *agent.Message) error {
 	if err := tx.row(
 		"SELECT coalesce(max(parts), 0), coalesce(max(external_id), ''), coalesce(max(channel), '') "+
 			"FROM _outgoing WHERE message_id = ?",
-		m.ID,
+		message.ID,
 	).Scan(&parts, &externalID, &channel); err != nil {
 		return err
 	}
-	if _, err := tx.exec("DELETE FROM _outgoing WHERE message_id = ?", m.ID); err != nil {
+	if _, err := tx.exec("DELETE FROM _outgoing WHERE message_id = ?", message.ID); err != nil {
 		return err
 	}
-	if err := tx.queueMessage(c, m.ID); err != nil {
+	if err := tx.queueMessage(conversation, message.ID); err != nil {
 		return err
 	}
 	_, err = tx.exec(
 		"UPDATE _outgoing SET parts = ?, external_id = ?, channel = ? WHERE message_id = ?",
-		parts, externalID, channel, m.ID,
+		parts, externalID, channel, message.ID,
 	)
 	return err
 }

@@ -28,16 +28,16 @@ type Response struct {
 }
 
 // PutResponse stores a response and deletes those that are too old or too many.
-func (db *DB) PutResponse(ctx context.Context, r Response) error {
-	size := len(r.Input) + len(r.Body)
+func (db *DB) PutResponse(ctx context.Context, response Response) error {
+	size := len(response.Input) + len(response.Body)
 	return db.Do(ctx, func(tx *Tx) error {
 		if _, err := tx.exec(
 			"INSERT INTO _responses(id, previous_id, size, input, body, created_at) VALUES (?,?,?,?,?,?)",
-			r.ID,
-			r.Previous,
+			response.ID,
+			response.Previous,
 			size,
-			string(r.Input),
-			string(r.Body),
+			string(response.Input),
+			string(response.Body),
 			tx.Now,
 		); err != nil {
 			return err

@@ -15,18 +15,18 @@ import (
 //
 // A refused agent stops it before anything changes. Credentials that none of
 // the keys can decrypt were locked before and remain so.
-func RotateKey(o Options) (resealed int, err error) {
-	f, err := prepareFolder(o)
+func RotateKey(options Options) (resealed int, err error) {
+	folder, err := prepareFolder(options)
 	if err != nil {
 		return 0, err
 	}
 	defer func() {
-		err = errors.Join(err, f.Close())
+		err = errors.Join(err, folder.Close())
 	}()
-	if err := f.load(); err != nil {
+	if err := folder.load(); err != nil {
 		return 0, err
 	}
-	for _, db := range f.Agents() {
+	for _, db := range folder.Agents() {
 		if db.Problem() != nil {
 			return 0, fmt.Errorf(
 				"agent %s is refused, so its credentials cannot be encrypted again and the old key is kept: %w",
@@ -35,44 +35,44 @@ func RotateKey(o Options) (resealed int, err error) {
 			)
 		}
 	}
-	fromFile := len(o.MasterKeys) == 0
+	fromFile := len(options.MasterKeys) == 0
 	if fromFile {
-		if err := f.addMasterKey(); err != nil {
+		if err := folder.addMasterKey(); err != nil {
 			return 0, err
 		}
 	}
-	for _, db := range f.Agents() {
-		n, err := f.resealAll(db)
+	for _, db := range folder.Agents() {
+		n, err := folder.resealAll(db)
 		if err != nil {
 			return resealed, fmt.Errorf("agent %s: %w", db.id, err)
 		}
 		resealed += n
 	}
 	if fromFile {
-		err = writeMasterFile(f.path, [][]byte{f.keys[0].bytes})
+		err = writeMasterFile(folder.path, [][]byte{folder.keys[0].bytes})
 	}
 	return resealed, err
 }
 
 // addMasterKey puts a new key before the others, in the file and in memory.
-func (f *Folder) addMasterKey() error {
+func (folder *Folder) addMasterKey() error {
 	key := make([]byte, MasterKeyBytes)
 	_, _ = rand.Read(key)
 	k, err := newMasterKey(key)
 	if err != nil {
 		return err
 	}
-	f.keys = append(keyring{k}, f.keys...)
-	all := make([][]byte, len(f.keys))
-	for i, k := range f.keys {
+	folder.keys = append(keyring{k}, folder.keys...)
+	all := make([][]byte, len(folder.keys))
+	for i, k := range folder.keys {
 		all[i] = k.bytes
 	}
-	return writeMasterFile(f.path, all)
+	return writeMasterFile(folder.path, all)
 }
 
 // resealAll encrypts every credential of an agent with the first key and returns how
 // many it could decrypt.
-func (f *Folder) resealAll(db *DB) (int, error) {
+func (folder *Folder) resealAll(db *DB) (int, error) {
 	return Write(context.Background(), db, func(tx *Tx) (int, error) {
 		secrets, err := all(tx, scanSecret, "SELECT "+secretColumns+" FROM _secrets")
 		if err != nil {
@@ -80,7 +80,7 @@ func (f *Folder) resealAll(db *DB) (int, error) {
 		}
 		n := 0
 		for _, s := range secrets {
-			plain, err := f.keys.open(db.id, s)
+			plain, err := folder.keys.open(db.id, s)
 			if err != nil {
 				continue
 			}

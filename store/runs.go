@@ -51,72 +51,72 @@ const (
 // Interrupted finds one whose start was interrupted. Schedules that cannot be
 // planned are paused with the reason.
 func (db *DB) TakeDue(ctx context.Context) (DueRuns, error) {
-	return Write(ctx, db, func(tx *Tx) (d DueRuns, err error) {
+	return Write(ctx, db, func(tx *Tx) (dueRuns DueRuns, err error) {
 		tx.claimWork(workSchedules)
 		if err := tx.replan(); err != nil {
-			return d, err
+			return dueRuns, err
 		}
 		due, err := all(tx, scanSchedule, "SELECT "+scheduleColumns+` FROM schedules
 			WHERE status = 'active' AND next_run <= ? ORDER BY next_run, id LIMIT ?`, tx.Now, dueBatch)
 		if err != nil {
-			return d, err
+			return dueRuns, err
 		}
 		for i := range due {
 			runs, err := tx.fire(&due[i])
 			if err != nil {
-				return d, err
+				return dueRuns, err
 			}
-			d.Runs = append(d.Runs, runs...)
+			dueRuns.Runs = append(dueRuns.Runs, runs...)
 		}
-		if d.Tasks, err = tx.takeDueTasks(); err != nil {
-			return d, err
+		if dueRuns.Tasks, err = tx.takeDueTasks(); err != nil {
+			return dueRuns, err
 		}
-		return d, tx.value(&d.Next, selectNextRun)
+		return dueRuns, tx.value(&dueRuns.Next, selectNextRun)
 	})
 }
 
 // fire writes the runs of a schedule that is due and advances it.
-func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
-	f, err := s.Fire(tx.Now)
+func (tx *Tx) fire(schedule *agent.Schedule) ([]ScheduledRun, error) {
+	firing, err := schedule.Fire(tx.Now)
 	if err != nil {
-		return nil, tx.pauseInvalidSchedule(s, err)
+		return nil, tx.pauseInvalidSchedule(schedule, err)
 	}
-	runs, err := tx.admit(s, f)
+	runs, err := tx.admit(schedule, firing)
 	if err != nil {
 		return nil, err
 	}
 	var missed agent.Run
-	for _, at := range f.Missed {
+	for _, at := range firing.Missed {
 		missed = agent.Run{
 			ID:           agent.NewID(agent.KindRun),
 			ScheduledFor: at,
 			Status:       agent.RunMissed,
 		}
-		if err := tx.insertRun(s.ID, missed); err != nil {
+		if err := tx.insertRun(schedule.ID, missed); err != nil {
 			return nil, err
 		}
 	}
-	s.NextRun = f.Next
+	schedule.NextRun = firing.Next
 	if len(runs) > 0 {
-		s.LastRun = tx.Now
+		schedule.LastRun = tx.Now
 	}
-	if f.Next.IsZero() && len(runs) == 0 {
-		s.Status = agent.ScheduleCompleted
+	if firing.Next.IsZero() && len(runs) == 0 {
+		schedule.Status = agent.ScheduleCompleted
 	}
 	if _, err := tx.exec(
 		"UPDATE schedules SET next_run = ?, last_run = ?, status = ? WHERE id = ?",
-		s.NextRun, s.LastRun, s.Status, s.ID,
+		schedule.NextRun, schedule.LastRun, schedule.Status, schedule.ID,
 	); err != nil {
 		return nil, err
 	}
 	for i := range runs {
-		runs[i].Schedule = *s
+		runs[i].Schedule = *schedule
 	}
-	if f.MissedAll > 0 {
-		err = tx.emitAbout(s.ID, agent.EventScheduleMissed, map[string]any{
-			"schedule": s,
+	if firing.MissedAll > 0 {
+		err = tx.emitAbout(schedule.ID, agent.EventScheduleMissed, map[string]any{
+			"schedule": schedule,
 			"run":      missed,
-			"missed":   f.MissedAll,
+			"missed":   firing.MissedAll,
 		})
 	}
 	return runs, err
@@ -124,39 +124,40 @@ func (tx *Tx) fire(s *agent.Schedule) ([]ScheduledRun, error) {
 
 // admit writes the rows of the due runs that the schedule's overlap policy allows,
 // and returns those to start now.
-func (tx *Tx) admit(s *agent.Schedule, f agent.Firing) (start []ScheduledRun, err error) {
+func (tx *Tx) admit(schedule *agent.Schedule, firing agent.Firing) (start []ScheduledRun, err error) {
 	var running int
 	if err := tx.value(
 		&running,
 		"SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'",
-		s.ID,
+		schedule.ID,
 	); err != nil {
 		return nil, err
 	}
-	for _, at := range f.Start {
-		r := agent.Run{
+	for _, at := range firing.Start {
+		run := agent.Run{
 			ScheduledFor: at,
 			ExecutedAt:   tx.Now,
 			Status:       agent.RunRunning,
 		}
-		queues := s.Overlap == agent.OverlapQueue || s.Overlap == agent.OverlapSkip && f.CatchUp && len(f.Start) > 1
+		queues := schedule.Overlap == agent.OverlapQueue ||
+			schedule.Overlap == agent.OverlapSkip && firing.CatchUp && len(firing.Start) > 1
 		switch {
-		case running == 0, s.Overlap == agent.OverlapAllow && running < maxRunning:
+		case running == 0, schedule.Overlap == agent.OverlapAllow && running < maxRunning:
 		case queues && running < maxWaiting:
-			r.ExecutedAt = agent.Time{}
+			run.ExecutedAt = agent.Time{}
 		default:
-			r.Status, r.ExecutedAt, r.Error =
+			run.Status, run.ExecutedAt, run.Error =
 				agent.RunSkipped, agent.Time{}, "another run of this schedule was under way"
 		}
-		r.ID = agent.NewID(agent.KindRun)
-		if err := tx.insertRun(s.ID, r); err != nil {
+		run.ID = agent.NewID(agent.KindRun)
+		if err := tx.insertRun(schedule.ID, run); err != nil {
 			return nil, err
 		}
-		if r.Status == agent.RunRunning {
+		if run.Status == agent.RunRunning {
 			running++
 		}
-		if !r.ExecutedAt.IsZero() {
-			start = append(start, ScheduledRun{Run: r})
+		if !run.ExecutedAt.IsZero() {
+			start = append(start, ScheduledRun{Run: run})
 		}
 	}
 	return start, nil
@@ -181,15 +182,15 @@ func (tx *Tx) insertRun(scheduleID string, r agent.Run) error {
 func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedule) error) (ScheduledRun, error) {
 	return Write(ctx, db, func(tx *Tx) (ScheduledRun, error) {
 		tx.claimWork(workSchedules) // the due time does not change
-		s, err := tx.schedule(id)
+		schedule, err := tx.schedule(id)
 		if err != nil {
 			return ScheduledRun{}, err
 		}
-		if err := check(&s); err != nil {
+		if err := check(&schedule); err != nil {
 			return ScheduledRun{}, err
 		}
-		r := ScheduledRun{
-			Schedule: s,
+		run := ScheduledRun{
+			Schedule: schedule,
 			Run: agent.Run{
 				ID:           agent.NewID(agent.KindRun),
 				ScheduledFor: tx.Now,
@@ -203,23 +204,23 @@ func (db *DB) StartRun(ctx context.Context, id string, check func(*agent.Schedul
 			"SELECT count(*) FROM runs WHERE schedule_id = ? AND status = 'running'",
 			id,
 		); err != nil {
-			return r, err
+			return run, err
 		}
 		switch {
-		case running == 0, s.Overlap == agent.OverlapAllow && running < maxRunning:
-		case s.Overlap == agent.OverlapQueue && running < maxWaiting:
-			r.Run.ExecutedAt = agent.Time{}
+		case running == 0, schedule.Overlap == agent.OverlapAllow && running < maxRunning:
+		case schedule.Overlap == agent.OverlapQueue && running < maxWaiting:
+			run.Run.ExecutedAt = agent.Time{}
 		default:
-			return r, agent.Errorf(agent.CodeConflict, "another run of this schedule is in progress")
+			return run, agent.Errorf(agent.CodeConflict, "another run of this schedule is in progress")
 		}
-		if err := tx.insertRun(id, r.Run); err != nil {
-			return r, err
+		if err := tx.insertRun(id, run.Run); err != nil {
+			return run, err
 		}
 		if _, err := tx.exec("UPDATE schedules SET last_run = ? WHERE id = ?", tx.Now, id); err != nil {
-			return r, err
+			return run, err
 		}
-		r.Schedule.LastRun = tx.Now
-		return r, tx.audit("schedule run", map[string]any{"schedule_id": id, "run_id": r.Run.ID})
+		run.Schedule.LastRun = tx.Now
+		return run, tx.audit("schedule run", map[string]any{"schedule_id": id, "run_id": run.Run.ID})
 	})
 }
 
@@ -256,10 +257,10 @@ func (db *DB) UpdateRuns(ctx context.Context, changes RunChanges) (next []Schedu
 	})
 }
 
-func (tx *Tx) finishRun(r agent.Run) (next []ScheduledRun, err error) {
+func (tx *Tx) finishRun(run agent.Run) (next []ScheduledRun, err error) {
 	var scheduleID string
 	err = tx.value(&scheduleID, `UPDATE runs SET status = ?, duration_ms = ?, execution_id = ?, error = ?
-		WHERE id = ? AND status = 'running' RETURNING schedule_id`, r.Status, r.DurationMS, r.ExecutionID, r.Error, r.ID)
+		WHERE id = ? AND status = 'running' RETURNING schedule_id`, run.Status, run.DurationMS, run.ExecutionID, run.Error, run.ID)
 	if errors.Is(err, sqlite.ErrNoRows) {
 		return nil, nil
 	}
@@ -282,7 +283,7 @@ func (tx *Tx) finishRun(r agent.Run) (next []ScheduledRun, err error) {
 	for _, w := range waiting {
 		next = append(next, ScheduledRun{Schedule: s, Run: w})
 	}
-	return next, tx.emitAbout(s.ID, agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": r})
+	return next, tx.emitAbout(s.ID, agent.EventScheduleExecuted, map[string]any{"schedule": s, "run": run})
 }
 
 // Interrupted returns the runs that have started but not ended: those in

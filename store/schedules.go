@@ -89,43 +89,44 @@ func (tx *Tx) insertSchedule(change agent.ScheduleChange, check func(*agent.Sche
 	if err != nil {
 		return agent.Schedule{}, err
 	}
-	s := agent.Schedule{
+	schedule := agent.Schedule{
 		ID:        agent.NewID(agent.KindSchedule),
 		CreatedAt: tx.Now,
 		UpdatedAt: tx.Now,
 	}
-	change.Apply(&s, settings.Timezone)
-	if err := tx.planSchedule(&s, nil, change, check); err != nil {
-		return s, err
+	change.Apply(&schedule, settings.Timezone)
+	if err := tx.planSchedule(&schedule, nil, change, check); err != nil {
+		return schedule, err
 	}
 	_, err = tx.exec(
-		"INSERT INTO schedules("+scheduleColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Name,
-		s.Type, s.CronExpression, s.NextRun, s.LastRun, s.DelaySeconds, s.CallbackType, s.CallbackID, string(s.Payload),
-		s.Timezone, s.MisfirePolicy, s.Overlap, s.Status, s.CreatedAt, s.UpdatedAt,
+		"INSERT INTO schedules("+scheduleColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+		schedule.ID, schedule.Name, schedule.Type, schedule.CronExpression, schedule.NextRun, schedule.LastRun,
+		schedule.DelaySeconds, schedule.CallbackType, schedule.CallbackID, string(schedule.Payload), schedule.Timezone,
+		schedule.MisfirePolicy, schedule.Overlap, schedule.Status, schedule.CreatedAt, schedule.UpdatedAt,
 	)
 	if err != nil {
-		return s, err
+		return schedule, err
 	}
-	if err := tx.scheduleWritten(s.ID, change); err != nil {
-		return s, err
+	if err := tx.scheduleWritten(schedule.ID, change); err != nil {
+		return schedule, err
 	}
-	return s, tx.audit("schedule created", map[string]any{"schedule_id": s.ID, "name": s.Name})
+	return schedule, tx.audit("schedule created", map[string]any{"schedule_id": schedule.ID, "name": schedule.Name})
 }
 
 // planSchedule validates a schedule and plans its next run. was is nil for a new
 // one.
 func (tx *Tx) planSchedule(
-	s, before *agent.Schedule,
+	schedule, before *agent.Schedule,
 	change agent.ScheduleChange,
 	check func(*agent.Schedule) error,
 ) error {
-	if err := s.Validate(); err != nil {
+	if err := schedule.Validate(); err != nil {
 		return err
 	}
-	if err := check(s); err != nil {
+	if err := check(schedule); err != nil {
 		return err
 	}
-	if err := tx.checkCallback(s, change); err != nil {
+	if err := tx.checkCallback(schedule, change); err != nil {
 		return err
 	}
 	if before == nil {
@@ -133,7 +134,7 @@ func (tx *Tx) planSchedule(
 			return err
 		}
 	}
-	return s.Plan(before, change.Times(s.Type), tx.Now)
+	return schedule.Plan(before, change.Times(schedule.Type), tx.Now)
 }
 
 // checkRoom refuses a new record if the agent already has the maximum.

@@ -66,13 +66,13 @@ func compareSchema(version int, rows [][]any) error {
 	seen := make(schema, len(want))
 	pages := map[int64]bool{1: true} // page 1 is the schema's own
 	for _, row := range rows {
-		o, page, err := parseObject(row)
+		object, page, err := parseObject(row)
 		if err != nil {
 			return err
 		}
-		paged, ours := want[o]
-		if of, ok := optional.part[o]; ok {
-			paged, ours = optional.schema[o], true
+		paged, ours := want[object]
+		if of, ok := optional.part[object]; ok {
+			paged, ours = optional.schema[object], true
 			lacking[of]--
 		}
 		switch {
@@ -80,13 +80,16 @@ func compareSchema(version int, rows [][]any) error {
 			return fmt.Errorf(
 				"%w: the %s %q",
 				errForeign,
-				agent.Clip(o.kind, 20),
-				agent.Clip(o.name, 60),
+				agent.Clip(object.kind, 20),
+				agent.Clip(object.name, 60),
 			)
-		case seen[o], paged != (page > 0), pages[page]:
-			return fmt.Errorf("%w: the %s %q exists twice or has no pages of its own", errForeign, o.kind, o.name)
+		case seen[object], paged != (page > 0), pages[page]:
+			return fmt.Errorf(
+				"%w: the %s %q exists twice or has no pages of its own",
+				errForeign, object.kind, object.name,
+			)
 		}
-		seen[o], pages[page] = true, paged
+		seen[object], pages[page] = true, paged
 	}
 	for part, n := range lacking {
 		if n != 0 && n != optional.size[part] {
@@ -226,13 +229,16 @@ type optionalParts struct {
 }
 
 // add creates a part and records its objects.
-func (o *optionalParts) add(c *conn, part part) error {
+func (o *optionalParts) add(conn *conn, part part) error {
 	var last int64
-	if err := errors.Join(c.value(&last, "SELECT max(rowid) FROM sqlite_schema"), c.script(part.script)); err != nil {
+	if err := errors.Join(
+		conn.value(&last, "SELECT max(rowid) FROM sqlite_schema"),
+		conn.script(part.script),
+	); err != nil {
 		return err
 	}
 	rows, err := all(
-		&Tx{conn: c},
+		&Tx{conn: conn},
 		scanObject,
 		"SELECT type, name, tbl_name, sql, rootpage FROM sqlite_schema WHERE rowid > ?",
 		last,

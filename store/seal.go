@@ -68,17 +68,17 @@ func (k keyring) seal(agentID string, s secret, plain string) (keyID string, sea
 
 // open decrypts what seal returned; the error is errLocked if the key is not in the
 // ring.
-func (k keyring) open(agentID string, s secret) (string, error) {
+func (k keyring) open(agentID string, secret secret) (string, error) {
 	for _, key := range k {
-		if key.id != s.keyID || len(s.sealed) < key.aead.NonceSize() {
+		if key.id != secret.keyID || len(secret.sealed) < key.aead.NonceSize() {
 			continue
 		}
 		n := key.aead.NonceSize()
 		plain, err := key.aead.Open(
 			nil,
-			s.sealed[:n],
-			s.sealed[n:],
-			sealContext(agentID, s),
+			secret.sealed[:n],
+			secret.sealed[n:],
+			sealContext(agentID, secret),
 		)
 		if err != nil {
 			return "", errLocked

@@ -23,7 +23,7 @@ type Knowledge struct {
 // searched. sourceID limits the search to one source, which is NOT_FOUND if it does
 // not exist; if empty, all are searched.
 func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
-	k := &Knowledge{
+	knowledge := &Knowledge{
 		tx:    tx,
 		model: model,
 		text: search.Text{
@@ -33,13 +33,13 @@ func (tx *Tx) Knowledge(sourceID, model string) (*Knowledge, error) {
 		},
 	}
 	if sourceID != "" {
-		err := tx.value(&k.text.Source, "SELECT seq FROM sources WHERE id = ?", sourceID)
+		err := tx.value(&knowledge.text.Source, "SELECT seq FROM sources WHERE id = ?", sourceID)
 		if errors.Is(err, sqlite.ErrNoRows) {
 			return nil, agent.NotFound("source", sourceID)
 		}
-		return k, err
+		return knowledge, err
 	}
-	return k, tx.value(&k.text.Mixed, `SELECT EXISTS (SELECT 1 FROM _purge) OR
+	return knowledge, tx.value(&knowledge.text.Mixed, `SELECT EXISTS (SELECT 1 FROM _purge) OR
 		EXISTS (SELECT 1 FROM sources WHERE embedding_model NOT IN ('', ?))`, model)
 }
 
@@ -93,13 +93,13 @@ func (k *Knowledge) Nearest(vector []float32, n int) (map[int64]float64, error) 
 	return k.nearestByVectors(vector, n)
 }
 
-func (k *Knowledge) nearestByVectors(vector []float32, n int) (map[int64]float64, error) {
+func (k *Knowledge) nearestByVectors(vector []float32, count int) (map[int64]float64, error) {
 	if has, err := k.tx.hasVectors(len(vector)); err != nil || !has {
 		return map[int64]float64{}, err
 	}
 	query := "SELECT rowid, coalesce(1 - distance, 0) FROM " + vectorsOf(len(vector)) +
 		" WHERE embedding MATCH ? AND k = ?"
-	args := []any{packVector(vector), min(n, MaxNearest)}
+	args := []any{packVector(vector), min(count, MaxNearest)}
 	switch {
 	case k.text.Source != 0:
 		query += " AND source IN (SELECT seq FROM sources WHERE seq = ? AND embedding_model = ?)"

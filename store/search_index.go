@@ -188,20 +188,20 @@ const (
 )
 
 // indexSearched indexes the rows that are searched, as far as time allows.
-func (db *DB) indexSearched(ctx context.Context, f *file) error {
+func (db *DB) indexSearched(ctx context.Context, file *file) error {
 	for begun := time.Now(); ; {
-		lacking, err := db.unindexed(ctx, f)
+		lacking, err := db.unindexed(ctx, file)
 		if err != nil || len(lacking) == 0 {
 			db.indexing.Store(false)
 			return err
 		}
-		if spent := time.Since(begun); spent > indexingDelay || spent > indexingTime && f.isWriting() {
+		if spent := time.Since(begun); spent > indexingDelay || spent > indexingTime && file.isWriting() {
 			db.partsDue.Store(true)
 			db.indexing.Store(true)
 			return nil
 		}
 		for _, table := range lacking {
-			err := f.submit(&job{ctx: ctx, run: func(c *conn) error {
+			err := file.submit(&job{ctx: ctx, run: func(c *conn) error {
 				tx := newTx(ctx, c, db)
 				if table == "logs" {
 					return tx.indexLogs()
@@ -216,8 +216,8 @@ func (db *DB) indexSearched(ctx context.Context, f *file) error {
 }
 
 // unindexed lists the tables whose index lacks enough rows to be worth a write.
-func (db *DB) unindexed(ctx context.Context, f *file) (tables []string, err error) {
-	err = db.readUnused(ctx, f, func(tx *Tx) error {
+func (db *DB) unindexed(ctx context.Context, file *file) (tables []string, err error) {
+	err = db.readUnused(ctx, file, func(tx *Tx) error {
 		indexed, err := all(tx, scanID, "SELECT value_1 FROM _filter_counts WHERE list = 'search'")
 		for _, table := range indexed {
 			where, rows, changes :=

@@ -200,15 +200,15 @@ func addressOf(config []byte) string {
 }
 
 // bindSecrets binds the secrets of a file that was just opened to their hosts.
-func (db *DB) bindSecrets(f *file) error {
+func (db *DB) bindSecrets(file *file) error {
 	var unbound bool
-	if err := f.writer.value(
+	if err := file.writer.value(
 		&unbound,
 		"SELECT EXISTS (SELECT 1 FROM _secrets WHERE hosts IS NULL)",
 	); err != nil || !unbound {
 		return explain(err)
 	}
-	tx := newTx(context.Background(), f.writer, db)
+	tx := newTx(context.Background(), file.writer, db)
 	if _, err := tx.exec("BEGIN IMMEDIATE"); err != nil {
 		return explain(err)
 	}
@@ -246,13 +246,13 @@ func (tx *Tx) bindSecrets() error {
 }
 
 // currentHosts returns the origins that a stored secret would currently be sent to.
-func (tx *Tx) currentHosts(s secret) (string, error) {
-	if s.owner == settingsOwner {
+func (tx *Tx) currentHosts(secret secret) (string, error) {
+	if secret.owner == settingsOwner {
 		settings, err := tx.settings()
 		if err != nil {
 			return "", err
 		}
-		return tx.credentialHosts(settings, s.field)
+		return tx.credentialHosts(settings, secret.field)
 	}
 	texts, err := all(
 		tx,
@@ -260,15 +260,15 @@ func (tx *Tx) currentHosts(s secret) (string, error) {
 			return config, rows.Scan((*rawJSON)(&config))
 		},
 		"SELECT config FROM tools WHERE id = ?1 UNION ALL SELECT config FROM sources WHERE id = ?1",
-		s.owner,
+		secret.owner,
 	)
 	if err != nil || len(texts) > 0 {
 		return agent.Origin(addressOf(slices.Concat(texts...))), err
 	}
-	w, err := tx.workflow(s.owner)
+	w, err := tx.workflow(secret.owner)
 	if err != nil {
 		return "", nil // secrets that are not sent anywhere, or that say where to
 	}
 	_, secrets, _ := agent.TakeNodeSecrets(w.Nodes) // what it refuses is not sent anywhere
-	return agent.Origin(secrets.Addresses[s.field]), nil
+	return agent.Origin(secrets.Addresses[secret.field]), nil
 }

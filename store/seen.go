@@ -27,21 +27,21 @@ type SeenQuery struct {
 // committed, or neither. Items are forgotten if the execution fails.
 func (db *DB) NewItems(
 	ctx context.Context,
-	q SeenQuery,
+	query SeenQuery,
 	record func(positions []int) (executionID string, result agent.NodeResult, err error),
 ) ([]int, error) {
-	if q.ExecutionID == "" || record == nil {
+	if query.ExecutionID == "" || record == nil {
 		return Read(ctx, db, func(tx *Tx) ([]int, error) {
-			fresh, _, err := tx.unseen(q)
+			fresh, _, err := tx.unseen(query)
 			return fresh, err
 		})
 	}
 	return Write(ctx, db, func(tx *Tx) ([]int, error) {
-		fresh, hashes, err := tx.unseen(q)
+		fresh, hashes, err := tx.unseen(query)
 		if err != nil {
 			return nil, err
 		}
-		if err := tx.remember(q, hashes); err != nil {
+		if err := tx.remember(query, hashes); err != nil {
 			return nil, err
 		}
 		return fresh, tx.recordNode(func() (string, agent.NodeResult, error) { return record(fresh) })
@@ -50,15 +50,15 @@ func (db *DB) NewItems(
 
 // unseen returns the positions of new items, and the hashes of all keys. The empty
 // key records that the node has been run before.
-func (tx *Tx) unseen(q SeenQuery) (fresh []int, hashes [][]byte, err error) {
+func (tx *Tx) unseen(query SeenQuery) (fresh []int, hashes [][]byte, err error) {
 	var before bool
 	const find = "SELECT EXISTS (SELECT 1 FROM _seen WHERE workflow_id = ? AND node_id = ? AND key = ?)"
-	if err := tx.value(&before, find, q.WorkflowID, q.NodeID, []byte{}); err != nil {
+	if err := tx.value(&before, find, query.WorkflowID, query.NodeID, []byte{}); err != nil {
 		return nil, nil, err
 	}
 	fresh = []int{}
 	met := map[[16]byte]bool{}
-	for i, key := range q.Keys {
+	for i, key := range query.Keys {
 		sum := sha256.Sum256([]byte(key))
 		hash := [16]byte(sum[:16])
 		if met[hash] {
@@ -67,10 +67,10 @@ func (tx *Tx) unseen(q SeenQuery) (fresh []int, hashes [][]byte, err error) {
 		met[hash] = true
 		hashes = append(hashes, hash[:])
 		var known bool
-		if err := tx.value(&known, find, q.WorkflowID, q.NodeID, hash[:]); err != nil {
+		if err := tx.value(&known, find, query.WorkflowID, query.NodeID, hash[:]); err != nil {
 			return nil, nil, err
 		}
-		if !known && (before || !q.SkipFirst) {
+		if !known && (before || !query.SkipFirst) {
 			fresh = append(fresh, i)
 		}
 	}
@@ -79,12 +79,12 @@ func (tx *Tx) unseen(q SeenQuery) (fresh []int, hashes [][]byte, err error) {
 
 // remember writes what a node has seen. A key that is seen again counts among the
 // newest.
-func (tx *Tx) remember(q SeenQuery, hashes [][]byte) error {
+func (tx *Tx) remember(query SeenQuery, hashes [][]byte) error {
 	var last int64
 	if err := tx.value(
 		&last,
 		"SELECT coalesce(max(n), 0) FROM _seen WHERE workflow_id = ? AND node_id = ?",
-		q.WorkflowID, q.NodeID,
+		query.WorkflowID, query.NodeID,
 	); err != nil {
 		return err
 	}
@@ -93,15 +93,15 @@ func (tx *Tx) remember(q SeenQuery, hashes [][]byte) error {
 		if _, err := tx.exec(
 			`INSERT INTO _seen(workflow_id, node_id, key, n, execution_id) VALUES (?1, ?2, ?3, ?4, ?5)
 			ON CONFLICT (workflow_id, node_id, key) DO UPDATE SET n = excluded.n WHERE n < excluded.n - ?6`,
-			q.WorkflowID, q.NodeID, hash, last, q.ExecutionID, maxSeen/2,
+			query.WorkflowID, query.NodeID, hash, last, query.ExecutionID, maxSeen/2,
 		); err != nil {
 			return err
 		}
 	}
 	_, err := tx.exec(
 		"DELETE FROM _seen WHERE workflow_id = ? AND node_id = ? AND n <= ? AND key <> ?",
-		q.WorkflowID,
-		q.NodeID,
+		query.WorkflowID,
+		query.NodeID,
 		last-maxSeen,
 		[]byte{},
 	)

@@ -56,8 +56,8 @@ func (db *DB) Session(ctx context.Context, id string) (agent.Session, error) {
 
 // CreateSession writes the row of a session that was opened. Rows of sessions that
 // ended long ago, or are too many, are deleted.
-func (db *DB) CreateSession(ctx context.Context, s agent.Session) error {
-	viewport, err := json.Marshal(s.Viewport)
+func (db *DB) CreateSession(ctx context.Context, session agent.Session) error {
+	viewport, err := json.Marshal(session.Viewport)
 	if err != nil {
 		return err
 	}
@@ -71,12 +71,13 @@ func (db *DB) CreateSession(ctx context.Context, s agent.Session) error {
 			return err
 		}
 		if _, err := tx.exec(
-			"INSERT INTO sessions("+sessionColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?)", s.ID, s.Status, s.Headless,
-			string(viewport), s.Persist, s.Error, s.CreatedAt, s.LastActivity, nil, s.URL, s.Title,
+			"INSERT INTO sessions("+sessionColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,?)", session.ID,
+			session.Status, session.Headless, string(viewport), session.Persist, session.Error, session.CreatedAt,
+			session.LastActivity, nil, session.URL, session.Title,
 		); err != nil {
 			return err
 		}
-		return tx.audit("browser session opened", map[string]any{"session_id": s.ID})
+		return tx.audit("browser session opened", map[string]any{"session_id": session.ID})
 	})
 }
 
@@ -193,20 +194,20 @@ func (db *DB) Thumbnail(ctx context.Context, id string) ([]byte, error) {
 
 // LogAction adds an action and the resulting address to the log of a session,
 // which keeps the newest ones. A session that no longer exists is ignored.
-func (db *DB) LogAction(ctx context.Context, id string, a agent.SessionAction, title string) error {
+func (db *DB) LogAction(ctx context.Context, id string, action agent.SessionAction, title string) error {
 	_, err := Write(ctx, db, func(tx *Tx) (sqlite.Result, error) {
 		if _, err := tx.exec(
 			"UPDATE sessions SET url = ?, title = ? WHERE id = ? AND closed_at IS NULL AND (url, title) <> (?, ?)",
-			a.URL, title, id, a.URL, title,
+			action.URL, title, id, action.URL, title,
 		); err != nil {
 			return sqlite.Result{}, err
 		}
 		if _, err := tx.exec(
 			"INSERT INTO session_actions(session_id, action, input, url, duration_ms, error, created_at) "+
 				"SELECT id, ?, ?, ?, ?, ?, ? FROM sessions WHERE id = ?",
-			a.Action,
-			string(a.Input),
-			a.URL, a.DurationMS, a.Error, a.CreatedAt, id,
+			action.Action,
+			string(action.Input),
+			action.URL, action.DurationMS, action.Error, action.CreatedAt, id,
 		); err != nil {
 			return sqlite.Result{}, err
 		}

@@ -44,12 +44,12 @@ func (db *DB) Timezone(ctx context.Context) (string, error) {
 	})
 }
 
-func (tx *Tx) allSettings() (s Settings, err error) {
-	if s.Settings, err = tx.settings(); err != nil {
-		return s, err
+func (tx *Tx) allSettings() (settings Settings, err error) {
+	if settings.Settings, err = tx.settings(); err != nil {
+		return settings, err
 	}
-	if err := tx.value(&s.UpdatedAt, "SELECT settings_at FROM _agent"); err != nil {
-		return s, err
+	if err := tx.value(&settings.UpdatedAt, "SELECT settings_at FROM _agent"); err != nil {
+		return settings, err
 	}
 	secrets, err := all(
 		tx,
@@ -57,14 +57,14 @@ func (tx *Tx) allSettings() (s Settings, err error) {
 		"SELECT "+secretColumns+" FROM _secrets WHERE owner = ? ORDER BY field",
 		settingsOwner,
 	)
-	s.Configured, s.Locked = []string{}, []string{}
+	settings.Configured, settings.Locked = []string{}, []string{}
 	for _, x := range secrets {
-		s.Configured = append(s.Configured, x.field)
+		settings.Configured = append(settings.Configured, x.field)
 		if _, err := tx.db.folder.keys.open(tx.db.id, x); err != nil {
-			s.Locked = append(s.Locked, x.field)
+			settings.Locked = append(settings.Locked, x.field)
 		}
 	}
-	return s, err
+	return settings, err
 }
 
 // Embedding reads which model computes the agent's vectors.

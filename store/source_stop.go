@@ -14,21 +14,24 @@ import (
 // returns CONFLICT if the source is not being processed.
 func (db *DB) StopSource(ctx context.Context, id string) (agent.Source, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Source, error) {
-		s, err := tx.source(id)
+		source, err := tx.source(id)
 		if err != nil {
-			return s, err
+			return source, err
 		}
-		if s.Status == agent.SourceReady || s.Status == agent.SourceFailed {
-			return s, agent.Errorf(agent.CodeConflict, "this source is not being processed").With("status", s.Status)
+		if source.Status == agent.SourceReady || source.Status == agent.SourceFailed {
+			return source, agent.Errorf(
+				agent.CodeConflict,
+				"this source is not being processed",
+			).With("status", source.Status)
 		}
 		problem := agent.SourceError{Code: agent.SourceStopped, Message: "stopped"}
 		if tx.actor != "" && tx.actor != agent.OpenLabel {
 			problem.Message = "stopped by " + tx.actor
 		}
 		indexing := false
-		if agent.Crawled(s.Type) {
+		if agent.Crawled(source.Type) {
 			if indexing, err = tx.stopCrawl(id); err != nil {
-				return s, err
+				return source, err
 			}
 		}
 		if indexing {
@@ -40,10 +43,10 @@ func (db *DB) StopSource(ctx context.Context, id string) (agent.Source, error) {
 			err = tx.finishSource(id, &problem)
 		}
 		if err != nil {
-			return s, err
+			return source, err
 		}
-		if err := tx.audit("source stopped", map[string]any{"source_id": id, "name": s.Name}); err != nil {
-			return s, err
+		if err := tx.audit("source stopped", map[string]any{"source_id": id, "name": source.Name}); err != nil {
+			return source, err
 		}
 		return tx.source(id)
 	})

@@ -86,18 +86,18 @@ func (tx *Tx) source(id string) (agent.Source, error) {
 
 // sourceProgress counts the pages or chunks of a source that is being processed; nil
 // for others.
-func (tx *Tx) sourceProgress(s agent.Source) (*agent.Progress, error) {
-	if s.Status == agent.SourceReady || s.Status == agent.SourceFailed {
+func (tx *Tx) sourceProgress(source agent.Source) (*agent.Progress, error) {
+	if source.Status == agent.SourceReady || source.Status == agent.SourceFailed {
 		return nil, nil
 	}
-	if agent.Crawled(s.Type) {
-		return tx.crawlProgress(s)
+	if agent.Crawled(source.Type) {
+		return tx.crawlProgress(source)
 	}
-	p := agent.Progress{Total: s.Chunks}
+	p := agent.Progress{Total: source.Chunks}
 	if err := tx.value(
 		&p.Queued,
 		"SELECT count(*) FROM chunks WHERE source_id = ? AND embedded = 0",
-		s.ID,
+		source.ID,
 	); err != nil {
 		return nil, err
 	}
@@ -135,10 +135,10 @@ type Upload struct {
 // ErrTooLarge reports that a file is longer than the upload limit.
 var ErrTooLarge = errors.New("file too large")
 
-// ReceiveFile stores the bytes of r, up to limit; a longer file is ErrTooLarge. End
+// ReceiveFile stores the bytes of reader, up to limit; a longer file is ErrTooLarge. End
 // the upload with CreateFileSource or Discard.
-func (db *DB) ReceiveFile(ctx context.Context, name, mediaType string, r io.Reader, limit int64) (*Upload, error) {
-	u := &Upload{
+func (db *DB) ReceiveFile(ctx context.Context, name, mediaType string, reader io.Reader, limit int64) (*Upload, error) {
+	upload := &Upload{
 		Name:      name,
 		MediaType: mediaType,
 		id:        agent.NewID("upload"),
@@ -148,20 +148,20 @@ func (db *DB) ReceiveFile(ctx context.Context, name, mediaType string, r io.Read
 	if db.uploads == nil {
 		db.uploads = map[string]bool{}
 	}
-	db.uploads[u.id] = true
+	db.uploads[upload.id] = true
 	db.mu.Unlock()
-	if err := u.receive(ctx, r, limit); err != nil {
-		u.Discard()
+	if err := upload.receive(ctx, reader, limit); err != nil {
+		upload.Discard()
 		return nil, err
 	}
-	return u, nil
+	return upload, nil
 }
 
-func (u *Upload) receive(ctx context.Context, r io.Reader, limit int64) error {
+func (u *Upload) receive(ctx context.Context, reader io.Reader, limit int64) error {
 	hash := sha256.New()
 	buf := make([]byte, partSize)
-	for n := 0; ; n++ {
-		read, err := io.ReadFull(r, buf)
+	for count := 0; ; count++ {
+		read, err := io.ReadFull(reader, buf)
 		if read > 0 {
 			part := buf[:read]
 			hash.Write(part)
@@ -169,7 +169,7 @@ func (u *Upload) receive(ctx context.Context, r io.Reader, limit int64) error {
 				return ErrTooLarge
 			}
 			_, werr := Write(ctx, u.db, func(tx *Tx) (sqlite.Result, error) {
-				return tx.exec("INSERT INTO _file_parts(upload, n, data) VALUES (?,?,?)", u.id, n, part)
+				return tx.exec("INSERT INTO _file_parts(upload, n, data) VALUES (?,?,?)", u.id, count, part)
 			})
 			if werr != nil {
 				return werr
@@ -241,7 +241,7 @@ func (db *DB) CreateFileSource(
 	ctx context.Context,
 	name string,
 	chunking agent.Chunking,
-	u *Upload,
+	upload *Upload,
 ) (agent.Source, error) {
 	if err := agent.CheckSourceName(name); err != nil {
 		return agent.Source{}, err
@@ -250,7 +250,7 @@ func (db *DB) CreateFileSource(
 	if err != nil {
 		return agent.Source{}, err
 	}
-	s, err := Write(ctx, db, func(tx *Tx) (agent.Source, error) {
+	source, err := Write(ctx, db, func(tx *Tx) (agent.Source, error) {
 		id := agent.NewID(agent.KindSource)
 		s := agent.Source{
 			ID:        id,
@@ -258,7 +258,7 @@ func (db *DB) CreateFileSource(
 			Name:      name,
 			Status:    agent.SourceProcessing,
 			Config:    config,
-			FilePath:  "sources/" + id + "/" + u.Name,
+			FilePath:  "sources/" + id + "/" + upload.Name,
 			CreatedAt: tx.Now,
 			UpdatedAt: tx.Now,
 		}
@@ -274,16 +274,16 @@ func (db *DB) CreateFileSource(
 		}
 		if _, err := tx.exec(
 			"INSERT INTO _files(source_id, upload, name, media_type, size, sha256) VALUES (?,?,?,?,?,?)",
-			s.ID, u.id, u.Name, u.MediaType, u.Size, u.SHA256,
+			s.ID, upload.id, upload.Name, upload.MediaType, upload.Size, upload.SHA256,
 		); err != nil {
 			return s, err
 		}
 		return s, tx.audit("source created", map[string]any{"source_id": s.ID, "name": s.Name})
 	})
 	if err == nil {
-		u.finish()
+		upload.finish()
 	}
-	return s, err
+	return source, err
 }
 
 // File is the original file of a source.

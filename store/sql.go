@@ -111,23 +111,23 @@ func (db *DB) EachRow(
 // MaxSourceBytes; if Truncated, there are more. With a limit of 0 it checks that the
 // query can be run and returns its columns. Errors are those of SQL.
 func (db *DB) Rows(ctx context.Context, query string, limit int) (Result, error) {
-	s, err := sqlsandbox.Parse(query, Params{})
+	statement, err := sqlsandbox.Parse(query, Params{})
 	if err != nil {
 		return Result{}, err
 	}
-	if s.Kind != "SELECT" {
+	if statement.Kind != "SELECT" {
 		return Result{}, agent.Errorf(
 			agent.CodeForbiddenOperation,
 			"a %s statement returns no records; it must be a SELECT",
-			s.Kind,
-		).With("statement", s.Kind)
+			statement.Kind,
+		).With("statement", statement.Kind)
 	}
 	limits := sqlsandbox.DefaultLimits
 	limits.Rows, limits.Bytes = limit, MaxSourceBytes
 	if limit > 0 {
 		limits.Time = maxSourceTime
 	}
-	return db.runSQL(ctx, s, Access{}, limits)
+	return db.runSQL(ctx, statement, Access{}, limits)
 }
 
 func (db *DB) sql(
@@ -146,26 +146,26 @@ func (db *DB) sql(
 
 func (db *DB) runSQL(
 	ctx context.Context,
-	s *sqlsandbox.Statement,
+	statement *sqlsandbox.Statement,
 	access Access,
 	limits sqlsandbox.Limits,
 ) (Result, error) {
 	started := time.Now()
-	if s.Writes() && !access.Write {
-		return Result{}, agent.Errorf(agent.CodeForbidden, "your role may only read").With("statement", s.Kind)
+	if statement.Writes() && !access.Write {
+		return Result{}, agent.Errorf(agent.CodeForbidden, "your role may only read").With("statement", statement.Kind)
 	}
-	f, err := db.acquire(ctx)
+	file, err := db.acquire(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 	defer db.release(ctx)
 	var r Result
-	if s.Writes() {
-		r, err = db.writeSQL(ctx, f, s, limits, access.Record)
+	if statement.Writes() {
+		r, err = db.writeSQL(ctx, file, statement, limits, access.Record)
 	} else {
-		limits.Each = f.awaitBeforeFirst(ctx, limits.Each)
-		if r, err = f.sandbox.Read(ctx, s, limits); err == nil {
-			err = f.awaitShipped(ctx)
+		limits.Each = file.awaitBeforeFirst(ctx, limits.Each)
+		if r, err = file.sandbox.Read(ctx, statement, limits); err == nil {
+			err = file.awaitShipped(ctx)
 		}
 	}
 	if err != nil {
@@ -179,39 +179,39 @@ func (db *DB) runSQL(
 // write to the file runs.
 func (db *DB) writeSQL(
 	ctx context.Context,
-	f *file,
-	s *sqlsandbox.Statement,
+	file *file,
+	statement *sqlsandbox.Statement,
 	limits sqlsandbox.Limits,
 	record recorder,
-) (r Result, err error) {
-	err = db.alone(ctx, func(w *conn) error {
+) (result Result, err error) {
+	err = db.alone(ctx, func(conn *conn) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		f.markDirty()
-		if made, err := w.makeWritingParts(allWritingParts()); err != nil {
+		file.markDirty()
+		if made, err := conn.makeWritingParts(allWritingParts()); err != nil {
 			return err
 		} else if made { // by triggers a write can reach any table, so it gets them all
-			f.sandbox.SchemaChanged()
+			file.sandbox.SchemaChanged()
 		}
-		changed, err := f.sandbox.Write(func(c *sqlsandbox.Conn) (err error) {
+		changed, err := file.sandbox.Write(func(c *sqlsandbox.Conn) (err error) {
 			if db.watcher.Load() != nil {
-				c.OnRow(w.noteRow)
+				c.OnRow(conn.noteRow)
 			}
-			r, err = runAudited(ctx, c, s, limits, record)
+			result, err = runAudited(ctx, c, statement, limits, record)
 			return err
 		})
-		f.noteInserts(changed)
+		file.noteInserts(changed)
 		if err == nil && (changed["schedules"] || changed["tasks"]) {
-			db.planChanges(ctx, w)
+			db.planChanges(ctx, conn)
 		}
-		w.sql.Used |= uint32(workOfTables(changed))
+		conn.sql.Used |= uint32(workOfTables(changed))
 		if err != nil {
-			w.rows = nil
+			conn.rows = nil
 		}
 		return err
 	})
-	return r, err
+	return result, err
 }
 
 // markDirty records that the -wal has to be written back when the file is idle.
@@ -225,25 +225,25 @@ func (f *file) markDirty() {
 // the chain of ctx, and writes its audit entry and its node's result.
 func runAudited(
 	ctx context.Context,
-	c *sqlsandbox.Conn,
-	s *sqlsandbox.Statement,
+	conn *sqlsandbox.Conn,
+	statement *sqlsandbox.Statement,
 	limits sqlsandbox.Limits,
 	record recorder,
 ) (r Result, err error) {
-	before, err := beginSQLChain(ctx, c)
+	before, err := beginSQLChain(ctx, conn)
 	if err != nil {
 		return r, err
 	}
-	if r, err = c.Run(ctx, s, limits); err != nil {
+	if r, err = conn.Run(ctx, statement, limits); err != nil {
 		return r, err
 	}
-	if err := endSQLChain(ctx, c, before); err != nil {
+	if err := endSQLChain(ctx, conn, before); err != nil {
 		return r, err
 	}
-	if err := auditSQL(ctx, c, s, r); err != nil {
+	if err := auditSQL(ctx, conn, statement, r); err != nil {
 		return r, err
 	}
-	return r, recordSQL(c, record, r)
+	return r, recordSQL(conn, record, r)
 }
 
 // beginSQLChain returns the number of the newest event if there is a chain.
@@ -281,7 +281,7 @@ func endSQLChain(ctx context.Context, c *sqlsandbox.Conn, before any) error {
 type recorder func(Result) (executionID string, result agent.NodeResult, err error)
 
 // recordSQL writes a node's result from a statement into its execution's journal.
-func recordSQL(c *sqlsandbox.Conn, record recorder, r Result) error {
+func recordSQL(conn *sqlsandbox.Conn, record recorder, r Result) error {
 	if record == nil {
 		return nil
 	}
@@ -289,7 +289,7 @@ func recordSQL(c *sqlsandbox.Conn, record recorder, r Result) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.Trusted("SELECT 1 FROM executions WHERE id = ? AND status = 'running'", id)
+	rows, err := conn.Trusted("SELECT 1 FROM executions WHERE id = ? AND status = 'running'", id)
 	if err != nil {
 		return err
 	}
@@ -300,26 +300,26 @@ func recordSQL(c *sqlsandbox.Conn, record recorder, r Result) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Trusted(insertJournal, id, raw)
+	_, err = conn.Trusted(insertJournal, id, raw)
 	return err
 }
 
 // auditSQL logs a person's write: what kind and to which tables, not its values.
-func auditSQL(ctx context.Context, c *sqlsandbox.Conn, s *sqlsandbox.Statement, r Result) error {
+func auditSQL(ctx context.Context, conn *sqlsandbox.Conn, statement *sqlsandbox.Statement, result Result) error {
 	actor := Actor(ctx)
 	if actor == "" {
 		return nil
 	}
 	data, err := json.Marshal(map[string]any{
 		"by":        actor,
-		"statement": s.Kind,
-		"tables":    c.Targets(),
-		"changes":   r.Changes,
+		"statement": statement.Kind,
+		"tables":    conn.Targets(),
+		"changes":   result.Changes,
 	})
 	if err != nil {
 		return fmt.Errorf("log data: %w", err)
 	}
-	_, err = c.Trusted(
+	_, err = conn.Trusted(
 		insertLog,
 		agent.NewID(agent.KindLog),
 		string(agent.LevelInfo),

@@ -44,16 +44,16 @@ const (
 )
 
 // rowFilter returns the WHERE clause of conditions and a search, with its arguments.
-func rowFilter(t *agent.Table, where []agent.RowCondition, search string) (string, []any, error) {
+func rowFilter(table *agent.Table, where []agent.RowCondition, search string) (string, []any, error) {
 	var is agent.Issues
 	var texts []string
 	var args []any
 	is.Check(len(where) <= maxConditions, "where", fmt.Sprintf("must have at most %d conditions", maxConditions))
 	for i, c := range where {
 		field := fmt.Sprintf("where[%d].", i)
-		column, known := t.Column(c.Column)
+		column, known := table.Column(c.Column)
 		operator, named := rowOperators[c.Operator]
-		is.Check(known, field+"column", "is not a column of the table "+t.Name)
+		is.Check(known, field+"column", "is not a column of the table "+table.Name)
 		is.Check(named, field+"operator", "is unknown")
 		if !known || !named {
 			continue
@@ -64,7 +64,7 @@ func rowFilter(t *agent.Table, where []agent.RowCondition, search string) (strin
 	}
 	if search != "" {
 		var columns []string
-		for _, c := range t.Columns {
+		for _, c := range table.Columns {
 			if c.Type != agent.ColumnBoolean {
 				columns = append(columns, quoted(c.Name))
 			}
@@ -85,17 +85,17 @@ func rowFilter(t *agent.Table, where []agent.RowCondition, search string) (strin
 func rowCondition(
 	column *agent.TableColumn,
 	operator string,
-	c agent.RowCondition,
+	condition agent.RowCondition,
 ) (text string, args []any, issue string) {
 	name := quoted(column.Name)
-	switch c.Operator {
+	switch condition.Operator {
 	case "is_empty", "is_not_empty", "is_true", "is_false":
 		return fmt.Sprintf(operator, name), nil, ""
 	case "contains", "not_contains", "starts_with", "ends_with":
-		part, issue := agentText(c.Value)
+		part, issue := agentText(condition.Value)
 		return fmt.Sprintf(operator, name), []any{escapeLike(part)}, issue
 	case "in", "not_in":
-		values := listOf(c.Value)
+		values := listOf(condition.Value)
 		if len(values) > maxInValues {
 			return "", nil, fmt.Sprintf("must have at most %d entries", maxInValues)
 		}
@@ -108,7 +108,7 @@ func rowCondition(
 		}
 		return fmt.Sprintf(operator, name, placeholders(len(args))), args, ""
 	}
-	cell, issue := comparisonValue(column, c.Value)
+	cell, issue := comparisonValue(column, condition.Value)
 	return fmt.Sprintf(operator, name), []any{cell}, issue
 }
 
@@ -147,15 +147,15 @@ func listOf(value any) []any {
 }
 
 // rowOrder returns the ORDER BY of a query.
-func rowOrder(t *agent.Table, order []Order) (string, error) {
+func rowOrder(table *agent.Table, order []Order) (string, error) {
 	var keys []string
 	desc := ""
-	for i, o := range order {
-		column, known := t.Column(o.Field)
+	for index, o := range order {
+		column, known := table.Column(o.Field)
 		if !known {
 			return "", agent.Invalid(
 				"sort",
-				fmt.Sprintf("%s is not a column of the table %s", agent.Clip(o.Field, 60), t.Name),
+				fmt.Sprintf("%s is not a column of the table %s", agent.Clip(o.Field, 60), table.Name),
 			)
 		}
 		key := quoted(column.Name)
@@ -166,7 +166,7 @@ func rowOrder(t *agent.Table, order []Order) (string, error) {
 		if o.Desc {
 			direction = " DESC"
 		}
-		if i == 0 {
+		if index == 0 {
 			desc = direction
 		}
 		keys = append(keys, key+direction)

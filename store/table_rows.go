@@ -38,20 +38,20 @@ func (db *DB) TableRows(
 	return t, rows, total, err
 }
 
-func (tx *Tx) rows(t *agent.Table, q RowQuery) ([]json.RawMessage, int, error) {
-	where, args, err := rowFilter(t, q.Where, q.Search)
+func (tx *Tx) rows(table *agent.Table, query RowQuery) ([]json.RawMessage, int, error) {
+	where, args, err := rowFilter(table, query.Where, query.Search)
 	if err != nil {
 		return nil, 0, err
 	}
-	order, err := rowOrder(t, q.Order)
+	order, err := rowOrder(table, query.Order)
 	if err != nil {
 		return nil, 0, err
 	}
-	total := t.Rows
+	total := table.Rows
 	if where != "" {
 		if err := tx.value(
 			&total,
-			fmt.Sprintf("SELECT count(*) FROM %q%s", tablePrefix+t.Name, where),
+			fmt.Sprintf("SELECT count(*) FROM %q%s", tablePrefix+table.Name, where),
 			args...,
 		); err != nil {
 			return nil, 0, err
@@ -60,8 +60,8 @@ func (tx *Tx) rows(t *agent.Table, q RowQuery) ([]json.RawMessage, int, error) {
 	rows, err := all(
 		tx,
 		scanRow,
-		fmt.Sprintf("SELECT %s FROM %q%s%s LIMIT ? OFFSET ?", rowJSON(t), tablePrefix+t.Name, where, order),
-		append(args, q.Limit, q.Offset)...,
+		fmt.Sprintf("SELECT %s FROM %q%s%s LIMIT ? OFFSET ?", rowJSON(table), tablePrefix+table.Name, where, order),
+		append(args, query.Limit, query.Offset)...,
 	)
 	return rows, total, err
 }
@@ -162,7 +162,7 @@ func (tx *Tx) insertRow(t *agent.Table, row agent.Row, field string) (json.RawMe
 	return tx.insertCells(t, cells, field)
 }
 
-func (tx *Tx) insertCells(t *agent.Table, cells []agent.Cell, field string) (json.RawMessage, error) {
+func (tx *Tx) insertCells(table *agent.Table, cells []agent.Cell, field string) (json.RawMessage, error) {
 	columns, args := []string{`"id"`, `"created_at"`, `"updated_at"`}, []any{agent.NewID(agent.KindRow), tx.Now, tx.Now}
 	for _, c := range cells {
 		if c.Column == "id" { // of an import
@@ -173,13 +173,13 @@ func (tx *Tx) insertCells(t *agent.Table, cells []agent.Cell, field string) (jso
 	}
 	added, err := all(tx, scanRow, fmt.Sprintf(
 		"INSERT INTO %q (%s) VALUES (%s) RETURNING %s",
-		tablePrefix+t.Name,
+		tablePrefix+table.Name,
 		strings.Join(columns, ", "),
 		placeholders(len(args)),
-		rowJSON(t),
+		rowJSON(table),
 	), args...)
 	if err != nil {
-		return nil, rowError(err, t, field)
+		return nil, rowError(err, table, field)
 	}
 	return added[0], nil
 }
@@ -243,16 +243,16 @@ func (db *DB) UpdateRows(
 
 // smallRowFilter returns the WHERE clause of conditions that not too many rows match. At
 // least one condition is required, so that omitting them does not change all rows.
-func (tx *Tx) smallRowFilter(t *agent.Table, where []agent.RowCondition) (string, []any, error) {
+func (tx *Tx) smallRowFilter(table *agent.Table, where []agent.RowCondition) (string, []any, error) {
 	if len(where) == 0 {
 		return "", nil, agent.Invalid("where", "must have at least one condition")
 	}
-	text, args, err := rowFilter(t, where, "")
+	text, args, err := rowFilter(table, where, "")
 	if err != nil {
 		return "", nil, err
 	}
 	var n int
-	err = tx.value(&n, fmt.Sprintf("SELECT count(*) FROM %q%s", tablePrefix+t.Name, text), args...)
+	err = tx.value(&n, fmt.Sprintf("SELECT count(*) FROM %q%s", tablePrefix+table.Name, text), args...)
 	if err == nil && n > agent.MaxRowBatch {
 		err = agent.Errorf(
 			agent.CodeValidation,
@@ -333,7 +333,7 @@ func (db *DB) UpsertRow(
 }
 
 func (tx *Tx) upsertRow(
-	t *agent.Table,
+	table *agent.Table,
 	key *agent.TableColumn,
 	row agent.Row,
 ) (raw json.RawMessage, isNew bool, err error) {
@@ -344,7 +344,7 @@ func (tx *Tx) upsertRow(
 	if issue != "" {
 		return nil, false, agent.Invalid(key.Name, issue)
 	}
-	rows, err := tx.updateRows(t, row, " WHERE "+quoted(key.Name)+" = ?", []any{value})
+	rows, err := tx.updateRows(table, row, " WHERE "+quoted(key.Name)+" = ?", []any{value})
 	if err != nil || len(rows) > 0 {
 		if err == nil {
 			raw = rows[0]
@@ -354,13 +354,13 @@ func (tx *Tx) upsertRow(
 	if key.Name == "id" {
 		return nil, false, agent.NotFound("row", fmt.Sprint(value))
 	}
-	raw, err = tx.insertRow(t, row, "")
+	raw, err = tx.insertRow(table, row, "")
 	return raw, true, err
 }
 
 // rowError explains why a row could not be written. Its values have been checked,
 // except against other rows.
-func rowError(err error, t *agent.Table, field string) error {
+func rowError(err error, table *agent.Table, field string) error {
 	if sqliteCode(err)&0xff != codeConstraint {
 		return err
 	}
@@ -374,7 +374,7 @@ func rowError(err error, t *agent.Table, field string) error {
 	}
 	switch {
 	case isUnique(err):
-		return agent.Errorf(agent.CodeConflict, "another row of the table %s has this %s", t.Name, column).
+		return agent.Errorf(agent.CodeConflict, "another row of the table %s has this %s", table.Name, column).
 			With("field", where).
 			With("column", column).
 			Because(err)

@@ -16,11 +16,11 @@ const eachRows = 500
 
 // EachTableRow calls each with every row of a table, in the order in which they
 // were added.
-func (db *DB) EachTableRow(ctx context.Context, t *agent.Table, each func(json.RawMessage) error) error {
+func (db *DB) EachTableRow(ctx context.Context, table *agent.Table, each func(json.RawMessage) error) error {
 	query := fmt.Sprintf(
 		"SELECT rowid, %s FROM %q WHERE rowid > ? ORDER BY rowid LIMIT ?",
-		rowJSON(t),
-		tablePrefix+t.Name,
+		rowJSON(table),
+		tablePrefix+table.Name,
 	)
 	for last := int64(-1 << 63); ; {
 		batch, err := Read(ctx, db, func(tx *Tx) ([]json.RawMessage, error) {
@@ -98,14 +98,14 @@ func isRowID(cell any) bool {
 	return ok && agent.IsID(agent.KindRow, text)
 }
 
-func (tx *Tx) importRow(t *agent.Table, key string, cells []agent.Cell) (string, error) {
+func (tx *Tx) importRow(table *agent.Table, key string, cells []agent.Cell) (string, error) {
 	if i := slices.IndexFunc(cells, func(c agent.Cell) bool {
 		return c.Column == key
 	}); key != "" &&
 		i >= 0 &&
 		cells[i].Value != nil {
 		rows, err := tx.updateCells(
-			t,
+			table,
 			cells,
 			fmt.Sprintf(" WHERE %q = ?", key),
 			[]any{cells[i].Value},
@@ -117,11 +117,11 @@ func (tx *Tx) importRow(t *agent.Table, key string, cells []agent.Cell) (string,
 	own := slices.DeleteFunc(slices.Clone(cells), func(c agent.Cell) bool {
 		return c.Column == "id" && !(key == "id" && isRowID(c.Value))
 	})
-	for _, c := range t.Columns {
+	for _, c := range table.Columns {
 		if c.Required && !slices.ContainsFunc(own, func(cell agent.Cell) bool { return cell.Column == c.Name }) {
 			return "", agent.Invalid(c.Name, "is required")
 		}
 	}
-	_, err := tx.insertCells(t, own, "")
+	_, err := tx.insertCells(table, own, "")
 	return "imported", err
 }

@@ -103,30 +103,30 @@ func tableRecords(tx *Tx, ids string) (map[string]any, error) {
 }
 
 // CreateTable creates a table of the user's own.
-func (db *DB) CreateTable(ctx context.Context, t agent.Table) (agent.Table, error) {
-	t.Rows = 0
-	if err := t.Validate(); err != nil {
-		return t, err
+func (db *DB) CreateTable(ctx context.Context, table agent.Table) (agent.Table, error) {
+	table.Rows = 0
+	if err := table.Validate(); err != nil {
+		return table, err
 	}
 	return db.changeTables(ctx, func(tx *Tx) (agent.Table, error) {
 		others, err := tx.tables("")
 		if err != nil {
-			return t, err
+			return table, err
 		}
 		if len(others) >= agent.MaxTables {
-			return t, agent.Errorf(agent.CodeConflict, "an agent may have at most %d tables", agent.MaxTables)
+			return table, agent.Errorf(agent.CodeConflict, "an agent may have at most %d tables", agent.MaxTables)
 		}
-		if err := tx.refuseTable(t.Name); err != nil {
-			return t, err
+		if err := tx.refuseTable(table.Name); err != nil {
+			return table, err
 		}
-		if err := tx.conn.script(tableSQL(&t, tablePrefix+t.Name)); err != nil {
-			return t, err
+		if err := tx.conn.script(tableSQL(&table, tablePrefix+table.Name)); err != nil {
+			return table, err
 		}
-		if _, err := tx.exec("INSERT OR REPLACE INTO _counts VALUES (?, 0)", tablePrefix+t.Name); err != nil {
-			return t, err
+		if _, err := tx.exec("INSERT OR REPLACE INTO _counts VALUES (?, 0)", tablePrefix+table.Name); err != nil {
+			return table, err
 		}
-		tx.noteTable(t.Name, OpCreate)
-		return t, errors.Join(tx.makeParts(&t), tx.audit("table created", map[string]any{"table": t.Name}))
+		tx.noteTable(table.Name, OpCreate)
+		return table, errors.Join(tx.makeParts(&table), tx.audit("table created", map[string]any{"table": table.Name}))
 	})
 }
 
@@ -206,51 +206,51 @@ func (db *DB) UpdateTable(ctx context.Context, name string, wanted agent.TableCh
 		if err != nil {
 			return old, err
 		}
-		t, from, err := wanted.Apply(old)
+		table, from, err := wanted.Apply(old)
 		if err != nil {
-			return t, err
+			return table, err
 		}
-		if t.Name != name {
-			if err := tx.refuseTable(t.Name); err != nil {
-				return t, err
+		if table.Name != name {
+			if err := tx.refuseTable(table.Name); err != nil {
+				return table, err
 			}
 			tx.noteTable(name, OpDelete)
 		}
 		change := tx.rebuild
-		if keepsRows(&old, &t, from) {
+		if keepsRows(&old, &table, from) {
 			change = tx.redefine
 		}
-		if err := change(&old, &t, from); err != nil {
-			return t, err
+		if err := change(&old, &table, from); err != nil {
+			return table, err
 		}
-		tx.noteTable(t.Name, OpUpdate)
-		return t, tx.audit("table updated", map[string]any{"table": t.Name})
+		tx.noteTable(table.Name, OpUpdate)
+		return table, tx.audit("table updated", map[string]any{"table": table.Name})
 	})
 }
 
 // keepsRows reports whether the rows stay unchanged when a table changes: its
 // columns have other names or more options, are no longer required, or new ones are
 // added at the end.
-func keepsRows(old, t *agent.Table, from []string) bool {
-	if len(t.Columns) < len(old.Columns) {
+func keepsRows(old, table *agent.Table, from []string) bool {
+	if len(table.Columns) < len(old.Columns) {
 		return false
 	}
-	for i := range t.Columns {
-		c := &t.Columns[i]
-		if i >= len(old.Columns) {
-			if from[i] != "" || c.Required || c.Unique {
+	for index := range table.Columns {
+		column := &table.Columns[index]
+		if index >= len(old.Columns) {
+			if from[index] != "" || column.Required || column.Unique {
 				return false
 			}
 			continue
 		}
-		before := &old.Columns[i]
+		before := &old.Columns[index]
 		removed := slices.ContainsFunc(before.Options, func(o string) bool {
-			return !slices.Contains(c.Options, o)
+			return !slices.Contains(column.Options, o)
 		})
-		if from[i] != before.Name ||
-			c.Type != before.Type ||
-			c.Unique != before.Unique ||
-			c.Required && !before.Required ||
+		if from[index] != before.Name ||
+			column.Type != before.Type ||
+			column.Unique != before.Unique ||
+			column.Required && !before.Required ||
 			removed {
 			return false
 		}
@@ -297,8 +297,8 @@ func (tx *Tx) dropParts(t *agent.Table) error {
 
 // rebuild creates a table anew, moves the rows into it and replaces the old one with
 // it, so that its statement is one that tableSQL writes.
-func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
-	if err := tx.conn.script(tableSQL(t, rebuiltTable)); err != nil {
+func (tx *Tx) rebuild(old, table *agent.Table, from []string) error {
+	if err := tx.conn.script(tableSQL(table, rebuiltTable)); err != nil {
 		return err
 	}
 	columns, values := []string{`"id"`, `"created_at"`, `"updated_at"`}, []string{
@@ -306,9 +306,10 @@ func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
 		`"created_at"`,
 		`"updated_at"`,
 	}
-	for i := range t.Columns {
+	for i := range table.Columns {
 		if c, ok := old.Column(from[i]); ok && from[i] != "" {
-			columns, values = append(columns, quoted(t.Columns[i].Name)), append(values, conversion(&c, &t.Columns[i]))
+			columns, values =
+				append(columns, quoted(table.Columns[i].Name)), append(values, conversion(&c, &table.Columns[i]))
 		}
 	}
 	err := tx.conn.script(fmt.Sprintf(
@@ -319,21 +320,24 @@ func (tx *Tx) rebuild(old, t *agent.Table, from []string) error {
 		tablePrefix+old.Name,
 	))
 	if err != nil {
-		return refusedColumn(err, t)
+		return refusedColumn(err, table)
 	}
 	if err := tx.dropTable(old.Name); err != nil {
 		return err
 	}
-	if err := tx.conn.script(fmt.Sprintf("ALTER TABLE %s RENAME TO %q", rebuiltTable, tablePrefix+t.Name)); err != nil {
+	if err := tx.conn.script(fmt.Sprintf(
+		"ALTER TABLE %s RENAME TO %q",
+		rebuiltTable, tablePrefix+table.Name,
+	)); err != nil {
 		return err
 	}
 	if _, err := tx.exec(
 		"UPDATE _counts SET name = ? WHERE name = ?",
-		tablePrefix+t.Name, tablePrefix+old.Name,
+		tablePrefix+table.Name, tablePrefix+old.Name,
 	); err != nil {
 		return err
 	}
-	return tx.makeParts(t)
+	return tx.makeParts(table)
 }
 
 func quoted(column string) string { return `"` + column + `"` }
@@ -341,37 +345,37 @@ func quoted(column string) string { return `"` + column + `"` }
 // conversion returns an expression that converts a column's values to another type. A
 // value that cannot be converted violates a constraint of the new column.
 func conversion(from, to *agent.TableColumn) string {
-	x := quoted(from.Name)
+	value := quoted(from.Name)
 	text := from.Type == agent.ColumnText || from.Type == agent.ColumnChoice || from.Type == agent.ColumnTime
 	switch {
 	case from.Type == to.Type:
-		return x
+		return value
 	case to.Type == agent.ColumnJSON && text:
-		return fmt.Sprintf("iif(%[1]s IS NULL OR json_valid(%[1]s), %[1]s, json_quote(%[1]s))", x)
+		return fmt.Sprintf("iif(%[1]s IS NULL OR json_valid(%[1]s), %[1]s, json_quote(%[1]s))", value)
 	case from.Type == agent.ColumnBoolean && to.Type != agent.ColumnNumber:
-		return fmt.Sprintf("iif(%[1]s IS NULL, NULL, iif(%[1]s, 'true', 'false'))", x)
+		return fmt.Sprintf("iif(%[1]s IS NULL, NULL, iif(%[1]s, 'true', 'false'))", value)
 	case from.Type == agent.ColumnNumber && to.Type == agent.ColumnBoolean:
-		return x
+		return value
 	case from.Type == agent.ColumnNumber:
 		return fmt.Sprintf(
 			"iif(%[1]s = CAST(%[1]s AS INTEGER) AND abs(%[1]s) < 1e15, CAST(CAST(%[1]s AS INTEGER) AS "+
 				"TEXT), CAST(%[1]s AS TEXT))",
-			x,
+			value,
 		)
 	case to.Type == agent.ColumnBoolean && text:
 		return fmt.Sprintf(`CASE lower(trim(%[1]s)) WHEN 'true' THEN 1 WHEN 'yes' THEN 1 WHEN '1' THEN 1
-			WHEN 'false' THEN 0 WHEN 'no' THEN 0 WHEN '0' THEN 0 WHEN '' THEN NULL ELSE %[1]s END`, x)
+			WHEN 'false' THEN 0 WHEN 'no' THEN 0 WHEN '0' THEN 0 WHEN '' THEN NULL ELSE %[1]s END`, value)
 	case to.Type != agent.ColumnText && text:
-		return fmt.Sprintf("nullif(trim(%s), '')", x)
+		return fmt.Sprintf("nullif(trim(%s), '')", value)
 	}
-	return x
+	return value
 }
 
 // brokenColumn finds the column in SQLite's message about a constraint.
 var brokenColumn = regexp.MustCompile(`(?:constraint failed: |column )(?:[a-z0-9_]+\.)?([A-Za-z0-9_ ]+)`)
 
 // refusedColumn explains why rows do not fit into a table's columns.
-func refusedColumn(err error, t *agent.Table) error {
+func refusedColumn(err error, table *agent.Table) error {
 	code := sqliteCode(err)
 	if code&0xff != codeConstraint {
 		return err
@@ -392,7 +396,7 @@ func refusedColumn(err error, t *agent.Table) error {
 			fmt.Sprintf("would make a row longer than %d KB", agent.MaxRowBytes>>10),
 		).Because(err)
 	}
-	for i, c := range t.Columns {
+	for i, c := range table.Columns {
 		if c.Name == column {
 			return agent.Invalid(fmt.Sprintf("columns[%d]", i), issue).With("column", column).Because(err)
 		}

@@ -26,14 +26,14 @@ const (
 )
 
 // tableSQL returns the statement that creates a table under a name in SQL.
-func tableSQL(t *agent.Table, name string) string {
+func tableSQL(table *agent.Table, name string) string {
 	lines := []string{fmt.Sprintf("CREATE TABLE %q (", name), rowIDColumn}
 	for _, c := range []string{"created_at", "updated_at"} {
 		lines = append(lines, fmt.Sprintf(rowTimeColumn, c, c, c))
 	}
 	sizes := []string{`octet_length("id")`}
-	for i := range t.Columns {
-		c := &t.Columns[i]
+	for i := range table.Columns {
+		c := &table.Columns[i]
 		lines = append(lines, "  "+columnSQL(c)+",")
 		if c.Type != agent.ColumnNumber && c.Type != agent.ColumnBoolean {
 			sizes = append(sizes, fmt.Sprintf("coalesce(octet_length(%q),0)", c.Name))
@@ -49,9 +49,9 @@ func tableSQL(t *agent.Table, name string) string {
 
 // columnSQL defines a column: "name" TYPE [NOT NULL] [UNIQUE] [CONSTRAINT "name"
 // CHECK (…)].
-func columnSQL(c *agent.TableColumn) string {
+func columnSQL(column *agent.TableColumn) string {
 	kind, check := "TEXT", ""
-	switch c.Type {
+	switch column.Type {
 	case agent.ColumnNumber:
 		kind, check = "REAL", `%[1]q > -9e999 AND %[1]q < 9e999`
 	case agent.ColumnBoolean:
@@ -61,21 +61,21 @@ func columnSQL(c *agent.TableColumn) string {
 	case agent.ColumnJSON:
 		check = `json_valid(%[1]q)`
 	case agent.ColumnChoice:
-		check = `%[1]q IN (` + strings.ReplaceAll(quoteAll(c.Options), "%", "%%") + `)`
+		check = `%[1]q IN (` + strings.ReplaceAll(quoteAll(column.Options), "%", "%%") + `)`
 	default:
-		if c.Required {
+		if column.Required {
 			check = `%[1]q <> ''`
 		}
 	}
-	def := fmt.Sprintf("%q %s", c.Name, kind)
-	if c.Required {
+	def := fmt.Sprintf("%q %s", column.Name, kind)
+	if column.Required {
 		def += " NOT NULL"
 	}
-	if c.Unique {
+	if column.Unique {
 		def += " UNIQUE"
 	}
 	if check != "" {
-		def += fmt.Sprintf(" CONSTRAINT %q CHECK (", c.Name) + fmt.Sprintf(check, c.Name) + ")"
+		def += fmt.Sprintf(" CONSTRAINT %q CHECK (", column.Name) + fmt.Sprintf(check, column.Name) + ")"
 	}
 	return def
 }
@@ -234,29 +234,29 @@ func parseTable(sql string) (t agent.Table, ok bool) {
 
 // parseColumn parses what columnSQL writes. For other input the result is some other
 // column.
-func parseColumn(def string) (c agent.TableColumn) {
-	c.Name, def, _ = strings.Cut(strings.TrimPrefix(def, `"`), `" `)
+func parseColumn(def string) (column agent.TableColumn) {
+	column.Name, def, _ = strings.Cut(strings.TrimPrefix(def, `"`), `" `)
 	kind, rest, _ := strings.Cut(def, " ")
-	rest, c.Required = strings.CutPrefix(rest+" ", "NOT NULL ")
-	rest, c.Unique = strings.CutPrefix(rest, "UNIQUE ")
+	rest, column.Required = strings.CutPrefix(rest+" ", "NOT NULL ")
+	rest, column.Unique = strings.CutPrefix(rest, "UNIQUE ")
 	_, check, _ := strings.Cut(rest, " CHECK (")
-	check = strings.TrimPrefix(check, fmt.Sprintf("%q ", c.Name))
+	check = strings.TrimPrefix(check, fmt.Sprintf("%q ", column.Name))
 	switch {
 	case kind == "REAL":
-		c.Type = agent.ColumnNumber
+		column.Type = agent.ColumnNumber
 	case kind == "INTEGER":
-		c.Type = agent.ColumnBoolean
+		column.Type = agent.ColumnBoolean
 	case strings.HasPrefix(check, "GLOB "):
-		c.Type = agent.ColumnTime
+		column.Type = agent.ColumnTime
 	case strings.HasPrefix(check, "json_valid("):
-		c.Type = agent.ColumnJSON
+		column.Type = agent.ColumnJSON
 	case strings.HasPrefix(check, "IN ("):
-		c.Type = agent.ColumnChoice
-		c.Options = parseQuoted(strings.TrimPrefix(check, "IN ("))
+		column.Type = agent.ColumnChoice
+		column.Options = parseQuoted(strings.TrimPrefix(check, "IN ("))
 	default:
-		c.Type = agent.ColumnText
+		column.Type = agent.ColumnText
 	}
-	return c
+	return column
 }
 
 // parseQuoted parses what quoteAll writes.

@@ -54,34 +54,38 @@ func (db *DB) TakeoverCompleted(ctx context.Context, id string) (bool, error) {
 // CreateTakeover creates a pending takeover of an open session and emits its event,
 // which has a reference to the link for the person to open. If another takeover is open, the
 // error is CONFLICT with that one's id.
-func (db *DB) CreateTakeover(ctx context.Context, t agent.Takeover) (agent.Takeover, error) {
+func (db *DB) CreateTakeover(ctx context.Context, takeover agent.Takeover) (agent.Takeover, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {
 		open, err := all(
 			tx,
 			scanTakeover,
 			"SELECT "+takeoverColumns+" FROM takeovers WHERE session_id = ? AND ended_at IS NULL",
-			t.SessionID,
+			takeover.SessionID,
 		)
 		if err != nil {
-			return t, err
+			return takeover, err
 		}
 		if len(open) > 0 {
-			return t, agent.Errorf(
+			return takeover, agent.Errorf(
 				agent.CodeConflict,
 				"the session already has an open takeover",
 			).With("existing_id", open[0].ID)
 		}
 		if _, err := tx.exec(
 			"INSERT INTO takeovers("+takeoverColumns+") VALUES (?,?,?,?,?,?,?,NULL,NULL,'')",
-			t.ID, t.SessionID, agent.TakeoverPending, t.Reason, t.Timeout, t.CreatedAt, t.ExpiresAt,
+			takeover.ID, takeover.SessionID, agent.TakeoverPending, takeover.Reason, takeover.Timeout,
+			takeover.CreatedAt, takeover.ExpiresAt,
 		); err != nil {
-			return t, err
+			return takeover, err
 		}
-		t.Status, t.TakeoverURL = agent.TakeoverPending, ""
-		if err := tx.emit(agent.EventTakeoverRequested, map[string]any{"takeover": requested(t)}); err != nil {
-			return t, err
+		takeover.Status, takeover.TakeoverURL = agent.TakeoverPending, ""
+		if err := tx.emit(agent.EventTakeoverRequested, map[string]any{"takeover": requested(takeover)}); err != nil {
+			return takeover, err
 		}
-		return t, tx.audit("takeover requested", map[string]any{"session_id": t.SessionID, "takeover_id": t.ID})
+		return takeover, tx.audit("takeover requested", map[string]any{
+			"session_id":  takeover.SessionID,
+			"takeover_id": takeover.ID,
+		})
 	})
 }
 
@@ -122,34 +126,34 @@ func (db *DB) NoteTakeover(ctx context.Context, sessionID, id, note string) erro
 // ended, the error is CONFLICT; if it is already active, nothing changes.
 func (db *DB) MoveTakeover(ctx context.Context, sessionID, id string, to agent.TakeoverStatus) (agent.Takeover, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Takeover, error) {
-		t, err := tx.takeover(sessionID, id)
-		if err != nil || t.Status == to && to == agent.TakeoverActive {
-			return t, err
+		takeover, err := tx.takeover(sessionID, id)
+		if err != nil || takeover.Status == to && to == agent.TakeoverActive {
+			return takeover, err
 		}
-		if !t.Status.Open() {
-			return t, agent.Errorf(
+		if !takeover.Status.Open() {
+			return takeover, agent.Errorf(
 				agent.CodeConflict,
 				"the takeover has ended: it is %s",
-				t.Status,
-			).With("status", t.Status)
+				takeover.Status,
+			).With("status", takeover.Status)
 		}
-		t.Status = to
+		takeover.Status = to
 		if to == agent.TakeoverActive {
-			t.StartedAt = tx.Now
+			takeover.StartedAt = tx.Now
 		} else {
-			t.EndedAt = tx.Now
+			takeover.EndedAt = tx.Now
 		}
 		if _, err := tx.exec(
 			"UPDATE takeovers SET status = ?, started_at = ?, ended_at = ? WHERE id = ?",
-			t.Status, t.StartedAt, t.EndedAt, id,
+			takeover.Status, takeover.StartedAt, takeover.EndedAt, id,
 		); err != nil {
-			return t, err
+			return takeover, err
 		}
 		if event := takeoverEvents[to]; event != "" {
-			if err := tx.emit(event, map[string]any{"takeover": t}); err != nil {
-				return t, err
+			if err := tx.emit(event, map[string]any{"takeover": takeover}); err != nil {
+				return takeover, err
 			}
 		}
-		return t, tx.audit("takeover "+string(to), map[string]any{"session_id": sessionID, "takeover_id": id})
+		return takeover, tx.audit("takeover "+string(to), map[string]any{"session_id": sessionID, "takeover_id": id})
 	})
 }

@@ -16,15 +16,15 @@ func (db *DB) UpdateOccurrence(
 	start agent.Time,
 	change agent.TaskChange,
 ) (agent.Task, error) {
-	return db.changeOccurrence(ctx, id, start, func(tx *Tx, t *agent.Task) error {
-		before, err := t.Occurrence(start)
+	return db.changeOccurrence(ctx, id, start, func(tx *Tx, task *agent.Task) error {
+		before, err := task.Occurrence(start)
 		if err == nil {
-			err = t.ChangeOccurrence(start, change)
+			err = task.ChangeOccurrence(start, change)
 		}
 		if err != nil {
 			return err
 		}
-		if after, err := t.Occurrence(start); err != nil || after == before {
+		if after, err := task.Occurrence(start); err != nil || after == before {
 			return err
 		}
 		// A missed occurrence can be moved to a later time and then starts after

@@ -73,10 +73,10 @@ func clearCommands(folder string) error {
 
 // clearTemp removes temporary files that a crash may have left. Only the holder of the
 // folder's lock may do so.
-func (f *Folder) clearTemp() error {
-	errs := []error{os.RemoveAll(f.tempPath("")), clearCommands(f.path)}
+func (folder *Folder) clearTemp() error {
+	errs := []error{os.RemoveAll(folder.tempPath("")), clearCommands(folder.path)}
 	for _, pattern := range []string{"*.new", "replica/*.new"} {
-		files, err := filepath.Glob(filepath.Join(f.path, pattern))
+		files, err := filepath.Glob(filepath.Join(folder.path, pattern))
 		errs = append(errs, err)
 		for _, path := range files {
 			errs = append(errs, os.Remove(path))
@@ -85,7 +85,7 @@ func (f *Folder) clearTemp() error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clear the data folder's temporary files: %w", err)
 	}
-	if err := os.MkdirAll(f.tempPath(""), 0o700); err != nil {
+	if err := os.MkdirAll(folder.tempPath(""), 0o700); err != nil {
 		return fmt.Errorf("make the data folder's tmp: %w", err)
 	}
 	return nil

@@ -70,28 +70,29 @@ func (db *DB) CreateTool(ctx context.Context, change agent.ToolChange) (agent.To
 
 // insertTool stores a tool. The credential that it names may be created later, as after an
 // import; CreateTool refuses such a tool.
-func (tx *Tx) insertTool(t agent.Tool, secrets map[string]string) (agent.Tool, error) {
-	var n int
-	if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'tools'"); err != nil {
-		return t, err
+func (tx *Tx) insertTool(tool agent.Tool, secrets map[string]string) (agent.Tool, error) {
+	var count int
+	if err := tx.value(&count, "SELECT n FROM _counts WHERE name = 'tools'"); err != nil {
+		return tool, err
 	}
-	if n >= maxTools {
-		return t, agent.Errorf(agent.CodeConflict, "an agent has at most %d tools", maxTools)
+	if count >= maxTools {
+		return tool, agent.Errorf(agent.CodeConflict, "an agent has at most %d tools", maxTools)
 	}
-	if err := tx.checkCalled(t); err != nil {
-		return t, err
+	if err := tx.checkCalled(tool); err != nil {
+		return tool, err
 	}
-	t.CreatedAt, t.UpdatedAt = tx.Now, tx.Now
+	tool.CreatedAt, tool.UpdatedAt = tx.Now, tx.Now
 	if _, err := tx.exec(
 		"INSERT INTO tools("+toolColumns+") VALUES (?,?,?,?,?,?,?,?)",
-		t.ID, t.Name, t.Description, t.Type, t.Enabled, string(t.Config), t.CreatedAt, t.UpdatedAt,
+		tool.ID, tool.Name, tool.Description, tool.Type, tool.Enabled, string(tool.Config),
+		tool.CreatedAt, tool.UpdatedAt,
 	); err != nil {
-		return t, toolNameError(err, t.Name)
+		return tool, toolNameError(err, tool.Name)
 	}
-	if err := tx.putSecrets(t.ID, addressOf(t.Config), secrets); err != nil {
-		return t, err
+	if err := tx.putSecrets(tool.ID, addressOf(tool.Config), secrets); err != nil {
+		return tool, err
 	}
-	return t, tx.audit("tool created", map[string]any{"tool_id": t.ID})
+	return tool, tx.audit("tool created", map[string]any{"tool_id": tool.ID})
 }
 
 // CreateOperationTools creates a tool for each of an API's operations, or none.
@@ -106,38 +107,38 @@ func (db *DB) CreateOperationTools(
 		return nil, agent.Invalid("operations", "must name at least one")
 	}
 	return Write(ctx, db, func(tx *Tx) ([]agent.Tool, error) {
-		a, err := tx.api(apiRef)
+		api, err := tx.api(apiRef)
 		if err != nil {
 			return nil, err
 		}
 		made := make([]agent.Tool, 0, len(operations))
-		for i, ref := range operations {
-			o, err := tx.operation(a.ID, ref)
+		for index, ref := range operations {
+			definition, err := tx.operation(api.ID, ref)
 			if agent.ErrorCode(err) == agent.CodeNotFound {
-				return nil, agent.Invalid(fmt.Sprintf("operations[%d]", i), "is not an operation of this API")
+				return nil, agent.Invalid(fmt.Sprintf("operations[%d]", index), "is not an operation of this API")
 			} else if err != nil {
 				return nil, err
 			}
-			config, err := json.Marshal(map[string]string{"api_id": a.ID, "operation": o.ID})
+			config, err := json.Marshal(map[string]string{"api_id": api.ID, "operation": definition.ID})
 			if err != nil {
 				return nil, err
 			}
-			t := agent.Tool{
+			tool := agent.Tool{
 				ID:          agent.NewID(agent.KindTool),
-				Name:        prefix + o.Name,
-				Description: describeOperation(&o),
+				Name:        prefix + definition.Name,
+				Description: describeOperation(&definition),
 				Type:        agent.ToolOperation,
 				Enabled:     true,
 				Config:      config,
 			}
-			t.Name = t.Name[:min(len(t.Name), agent.MaxToolName)]
-			if _, err := t.Validate(); err != nil {
+			tool.Name = tool.Name[:min(len(tool.Name), agent.MaxToolName)]
+			if _, err := tool.Validate(); err != nil {
 				return nil, err
 			}
-			if t, err = tx.insertTool(t, nil); err != nil {
+			if tool, err = tx.insertTool(tool, nil); err != nil {
 				return nil, err
 			}
-			made = append(made, t)
+			made = append(made, tool)
 		}
 		return made, nil
 	})
@@ -158,66 +159,66 @@ func describeOperation(o *agent.OperationDefinition) string {
 // stored secret.
 func (db *DB) UpdateTool(ctx context.Context, id string, change agent.ToolChange) (agent.Tool, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Tool, error) {
-		t, err := tx.tool(id)
+		tool, err := tx.tool(id)
 		if err != nil {
-			return t, err
+			return tool, err
 		}
-		before := t.Config
-		change.Apply(&t)
-		secrets, keep, err := takeToolSecrets(&t)
+		before := tool.Config
+		change.Apply(&tool)
+		secrets, keep, err := takeToolSecrets(&tool)
 		if err != nil {
-			return t, err
+			return tool, err
 		}
 		if change.Type.Given || change.Config.Given {
-			if err := tx.checkCalled(t); err != nil {
-				return t, err
+			if err := tx.checkCalled(tool); err != nil {
+				return tool, err
 			}
-			if err := tx.checkNewCredential(t.Config, before); err != nil {
-				return t, err
+			if err := tx.checkNewCredential(tool.Config, before); err != nil {
+				return tool, err
 			}
 		}
-		t.UpdatedAt = tx.Now
+		tool.UpdatedAt = tx.Now
 		if _, err := tx.exec(
 			"UPDATE tools SET name = ?, description = ?, type = ?, enabled = ?, config = ?, "+
 				"updated_at = ? WHERE id = ?",
-			t.Name, t.Description, t.Type, t.Enabled,
-			string(t.Config),
-			t.UpdatedAt,
+			tool.Name, tool.Description, tool.Type, tool.Enabled,
+			string(tool.Config),
+			tool.UpdatedAt,
 			id,
 		); err != nil {
-			return t, toolNameError(err, t.Name)
+			return tool, toolNameError(err, tool.Name)
 		}
 		if change.Config.Given {
-			if err := tx.changeSecrets(id, addressOf(t.Config), secrets, keep); err != nil {
-				return t, err
+			if err := tx.changeSecrets(id, addressOf(tool.Config), secrets, keep); err != nil {
+				return tool, err
 			}
 		}
-		return t, tx.audit("tool updated", map[string]any{"tool_id": id})
+		return tool, tx.audit("tool updated", map[string]any{"tool_id": id})
 	})
 }
 
 // checkCalled refuses a tool of an MCP server, an API, an operation or a workflow
 // that the agent does not have.
-func (tx *Tx) checkCalled(t agent.Tool) error {
-	c, err := t.Validate()
+func (tx *Tx) checkCalled(tool agent.Tool) error {
+	config, err := tool.Validate()
 	if err != nil {
 		return err
 	}
 	field, issue := "config.server_id", "names no MCP server of this agent"
-	switch t.Type {
+	switch tool.Type {
 	case agent.ToolWorkflow:
 		field, issue = "config.workflow_id", "is no workflow of this agent"
-		if c.WorkflowID != "" {
-			_, err = tx.workflow(c.WorkflowID)
+		if config.WorkflowID != "" {
+			_, err = tx.workflow(config.WorkflowID)
 		}
 	case agent.ToolMCP:
-		_, err = tx.mcpServer(c.ServerID)
+		_, err = tx.mcpServer(config.ServerID)
 	case agent.ToolOperation, agent.ToolAPISet:
 		field, issue = "config.api_id", "names no API of this agent"
 		var a agent.API
-		if a, err = tx.api(c.APIID); err == nil && t.Type == agent.ToolOperation {
+		if a, err = tx.api(config.APIID); err == nil && tool.Type == agent.ToolOperation {
 			field, issue = "config.operation", "is not an operation of this API"
-			_, err = tx.operation(a.ID, c.Operation)
+			_, err = tx.operation(a.ID, config.Operation)
 		}
 	}
 	if agent.ErrorCode(err) == agent.CodeNotFound {
@@ -253,21 +254,21 @@ func (db *DB) ToolConfig(ctx context.Context, t agent.Tool) (agent.ToolConfig, e
 
 // takeToolSecrets validates a tool and takes the secrets out of its config: the given ones,
 // and the names of those that stay as stored.
-func takeToolSecrets(t *agent.Tool) (given map[string]string, keep []string, err error) {
-	c, err := t.Validate()
+func takeToolSecrets(tool *agent.Tool) (given map[string]string, keep []string, err error) {
+	config, err := tool.Validate()
 	if err != nil {
 		return nil, nil, err
 	}
-	given, keep = c.TakeSecrets()
+	given, keep = config.TakeSecrets()
 	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(t.Config, &fields); err != nil {
+	if err := json.Unmarshal(tool.Config, &fields); err != nil {
 		return nil, nil, fmt.Errorf("config: %w", err)
 	}
 	for name, value := range map[string]any{
-		"auth":    c.Auth,
-		"headers": c.Headers,
-		"url":     c.URL,
-		"query":   c.Query,
+		"auth":    config.Auth,
+		"headers": config.Headers,
+		"url":     config.URL,
+		"query":   config.Query,
 	} {
 		if _, ok := fields[name]; !ok {
 			continue
@@ -276,7 +277,7 @@ func takeToolSecrets(t *agent.Tool) (given map[string]string, keep []string, err
 			return nil, nil, err
 		}
 	}
-	t.Config, err = json.Marshal(fields)
+	tool.Config, err = json.Marshal(fields)
 	return given, keep, err
 }
 

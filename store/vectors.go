@@ -66,22 +66,22 @@ func (tx *Tx) hasVectors(n int) (has bool, err error) {
 // in the schema's table.
 const vectorBlock = 256 * vectorLength * 4
 
-// makeVectors creates the table for vectors of n dimensions unless it exists.
-func (tx *Tx) makeVectors(n int) error {
-	if n < 1 || n > MaxVectorLength {
-		return fmt.Errorf("a vector of %d dimensions cannot be stored", n)
+// makeVectors creates the table for vectors of count dimensions unless it exists.
+func (tx *Tx) makeVectors(count int) error {
+	if count < 1 || count > MaxVectorLength {
+		return fmt.Errorf("a vector of %d dimensions cannot be stored", count)
 	}
-	if n == vectorLength { // created with the first chunk
+	if count == vectorLength { // created with the first chunk
 		return nil
 	}
-	if has, err := tx.hasVectors(n); err != nil || has {
+	if has, err := tx.hasVectors(count); err != nil || has {
 		return err
 	}
-	rows := min(max(vectorBlock/(4*n)/8*8, 8), 1024) // sqlite-vec requires a multiple of 8, and not too many
+	rows := min(max(vectorBlock/(4*count)/8*8, 8), 1024) // sqlite-vec requires a multiple of 8, and not too many
 	_, err := tx.exec(fmt.Sprintf(
 		"CREATE VIRTUAL TABLE %s USING vec0(source INTEGER, embedding float[%d] distance_metric=cosine, chunk_size=%d)",
-		vectorsOf(n),
-		n,
+		vectorsOf(count),
+		count,
 		rows,
 	))
 	return err

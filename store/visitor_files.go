@@ -37,7 +37,7 @@ func Attachments(files []*Upload) []agent.Attachment {
 // keepFiles keeps the files of a message, as its attachments describe them. The
 // agent's oldest files are deleted to make room. Visitors of websites can send only
 // so many per day.
-func (tx *Tx) keepFiles(gatewayID string, m *agent.Message, files []*Upload) error {
+func (tx *Tx) keepFiles(gatewayID string, message *agent.Message, files []*Upload) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -45,13 +45,13 @@ func (tx *Tx) keepFiles(gatewayID string, m *agent.Message, files []*Upload) err
 		if _, err := tx.exec(
 			"INSERT INTO _attachments(message_id, n, gateway_id, attempts, upload, name, media_type, "+
 				"size) VALUES (?,?,?,0,?,?,?,?)",
-			m.ID, n, gatewayID, f.id, f.Name, f.MediaType, f.Size,
+			message.ID, n, gatewayID, f.id, f.Name, f.MediaType, f.Size,
 		); err != nil {
 			return err
 		}
 	}
-	if m.Role == agent.MessageUser {
-		if room, err := tx.visitorFileRoom(gatewayID, m.ConversationID); err != nil {
+	if message.Role == agent.MessageUser {
+		if room, err := tx.visitorFileRoom(gatewayID, message.ConversationID); err != nil {
 			return err
 		} else if room < 0 {
 			return TooManyFiles()
@@ -143,22 +143,22 @@ func (tx *Tx) takesFiles(conversationID string) (gatewayID string, err error) {
 
 // SendFiles is SendMessage for a person's message with files, received by
 // ReceiveFile. See TakesFiles.
-func (db *DB) SendFiles(ctx context.Context, m agent.Message, files []*Upload) (agent.Message, error) {
+func (db *DB) SendFiles(ctx context.Context, message agent.Message, files []*Upload) (agent.Message, error) {
 	described := Attachments(files)
-	m.Content = cmp.Or(m.Content, agent.FilesText(described))
+	message.Content = cmp.Or(message.Content, agent.FilesText(described))
 	about, err := json.Marshal(map[string]any{"attachments": described})
 	if err != nil {
-		return m, err
+		return message, err
 	}
-	if m.Metadata, err = mergeObjects(m.Metadata, about); err != nil {
-		return m, err
+	if message.Metadata, err = mergeObjects(message.Metadata, about); err != nil {
+		return message, err
 	}
 	var gateway string
 	before := func(tx *Tx) (err error) {
-		gateway, err = tx.takesFiles(m.ConversationID)
+		gateway, err = tx.takesFiles(message.ConversationID)
 		return err
 	}
-	sent, err := db.sendMessage(ctx, m, false, before, func(tx *Tx, m *agent.Message) error {
+	sent, err := db.sendMessage(ctx, message, false, before, func(tx *Tx, m *agent.Message) error {
 		return tx.keepFiles(gateway, m, files)
 	})
 	if err == nil {

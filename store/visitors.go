@@ -13,8 +13,8 @@ import (
 
 // DerivedKey returns a key for one of the program's purposes, derived from the
 // folder's master key.
-func (f *Folder) DerivedKey(purpose string) []byte {
-	mac := hmac.New(sha256.New, f.keys[0].bytes)
+func (folder *Folder) DerivedKey(purpose string) []byte {
+	mac := hmac.New(sha256.New, folder.keys[0].bytes)
 	mac.Write([]byte("satchel " + purpose))
 	return mac.Sum(nil)
 }
@@ -37,7 +37,7 @@ func (tx *Tx) storeUnverifiedEmail(conversationID, email string) error {
 	if email == "" {
 		return nil
 	}
-	c, err := tx.conversation(conversationID)
+	conversation, err := tx.conversation(conversationID)
 	if err != nil {
 		return err
 	}
@@ -45,18 +45,18 @@ func (tx *Tx) storeUnverifiedEmail(conversationID, email string) error {
 	if err != nil {
 		return err
 	}
-	if c.Metadata, err = mergeObjects(c.Metadata, about); err != nil {
+	if conversation.Metadata, err = mergeObjects(conversation.Metadata, about); err != nil {
 		return err
 	}
 	if _, err := tx.exec(
 		"UPDATE conversations SET metadata = ?, updated_at = ? WHERE id = ?",
-		string(c.Metadata),
+		string(conversation.Metadata),
 		tx.Now,
-		c.ID,
+		conversation.ID,
 	); err != nil {
 		return err
 	}
-	contact, err := tx.contactOf(&c)
+	contact, err := tx.contactOf(&conversation)
 	if err != nil || contact.ID == "" || contact.Email == email {
 		return err
 	}
@@ -64,7 +64,7 @@ func (tx *Tx) storeUnverifiedEmail(conversationID, email string) error {
 	switch {
 	case err == nil || contact.Email != "":
 		note := agent.Message{
-			ConversationID: c.ID,
+			ConversationID: conversation.ID,
 			Role:           agent.MessageNote,
 			Metadata:       json.RawMessage("{}"),
 			Content: "The visitor gave the email address " + email +

@@ -37,22 +37,22 @@ const (
 
 // Result returns the waiting node as a listing shows it.
 func (w *Wait) Result() agent.NodeResult {
-	r := agent.NodeResult{
+	result := agent.NodeResult{
 		NodeID:    w.NodeID,
 		Type:      w.Type,
 		Status:    agent.NodeWaiting,
 		StartedAt: w.StartedAt,
 		Attempt:   1,
 	}
-	r.SetPath(w.Path)
+	result.SetPath(w.Path)
 	if w.Kind == WaitApproval && (w.Title+w.Message != "" || w.CommentRequired) {
-		r.Approval = &agent.Approval{
+		result.Approval = &agent.Approval{
 			Title:           w.Title,
 			Message:         w.Message,
 			CommentRequired: w.CommentRequired,
 		}
 	}
-	return r
+	return result
 }
 
 const waitColumns = "execution_id, node_id, path, type, kind, due_at, event, child_id, started_at, title, " +

@@ -38,87 +38,87 @@ const mtimeGrace = 2 * time.Second
 // watch compares the folder with the catalog: new files that have stopped growing
 // are adopted, refused files that have changed are tried again, and agents whose
 // files are gone are forgotten.
-func (f *Folder) watch() {
-	f.watcher.checks++
-	f.forgetReplaced()
-	if f.cluster != nil {
+func (folder *Folder) watch() {
+	folder.watcher.checks++
+	folder.forgetReplaced()
+	if folder.cluster != nil {
 		return // no file makes an agent
 	}
-	if f.folderChanged() {
-		f.compare()
+	if folder.folderChanged() {
+		folder.compare()
 	}
-	for _, id := range slices.Sorted(maps.Keys(f.watcher.saved)) {
-		f.consider(id)
+	for _, id := range slices.Sorted(maps.Keys(folder.watcher.saved)) {
+		folder.consider(id)
 	}
-	f.reloadAccess()
+	folder.reloadAccess()
 }
 
 // folderChanged reports whether files may have been added or removed since the last
 // check, so that ten thousand idle agents cost only one check of the folder.
-func (f *Folder) folderChanged() bool {
-	info, err := os.Stat(f.agentsPath())
+func (folder *Folder) folderChanged() bool {
+	info, err := os.Stat(folder.agentsPath())
 	if err != nil {
 		return true
 	}
 	changed := info.ModTime()
-	if changed.Equal(f.watcher.folder) {
+	if changed.Equal(folder.watcher.folder) {
 		return false
 	}
-	f.watcher.folder = time.Time{}
+	folder.watcher.folder = time.Time{}
 	if time.Since(changed) > mtimeGrace {
-		f.watcher.folder = changed
+		folder.watcher.folder = changed
 	}
 	return true
 }
 
 // compare lists the folder: files that are not in the catalog are checked from now
 // on, and agents whose files are gone are forgotten.
-func (f *Folder) compare() {
-	ids, err := f.listFiles()
+func (folder *Folder) compare() {
+	ids, err := folder.listFiles()
 	if err != nil {
-		f.log.Error("read agents folder", "error", err)
+		folder.log.Error("read agents folder", "error", err)
 		return
 	}
 	present := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		present[id] = true
-		if _, known := f.watcher.saved[id]; known {
+		if _, known := folder.watcher.saved[id]; known {
 			continue
 		}
-		switch db := f.known(id); {
+		switch db := folder.known(id); {
 		case db == nil || db.closed.Load():
-			f.watcher.saved[id] = fileState{}
+			folder.watcher.saved[id] = fileState{}
 		case db.Problem() != nil: // refused at start: wait for a change
-			f.watcher.saved[id] = fileState{stamp: f.stamp(id), settled: true}
+			folder.watcher.saved[id] = fileState{stamp: folder.stamp(id), settled: true}
 		}
 	}
-	for id := range f.watcher.saved {
+	for id := range folder.watcher.saved {
 		if !present[id] {
-			delete(f.watcher.saved, id)
+			delete(folder.watcher.saved, id)
 		}
 	}
-	for _, db := range f.Agents() {
+	for _, db := range folder.Agents() {
 		if !present[db.id] {
-			f.forget(db)
+			folder.forget(db)
 		}
 	}
 }
 
-func (f *Folder) known(id string) *DB {
-	f.mu.RLock()
-	defer f.mu.RUnlock()
-	return f.byID[id]
+func (folder *Folder) known(id string) *DB {
+	folder.mu.RLock()
+	defer folder.mu.RUnlock()
+	return folder.byID[id]
 }
 
 // stamp changes with a file's size and time, and those of its -wal. It is "" if the
 // file does not exist.
-func (f *Folder) stamp(id string) string {
-	info, err := os.Stat(f.filePath(id))
+func (folder *Folder) stamp(id string) string {
+	info, err := os.Stat(folder.filePath(id))
 	if err != nil {
 		return ""
 	}
 	stamp := fileStamp(info)
-	if wal, err := os.Stat(f.filePath(id) + "-wal"); err == nil && wal.Size() > 0 {
+	if wal, err := os.Stat(folder.filePath(id) + "-wal"); err == nil && wal.Size() > 0 {
 		stamp += " " + fileStamp(wal)
 	}
 	return stamp
@@ -134,53 +134,53 @@ func fileStamp(info os.FileInfo) string {
 
 // consider checks a file that is new or was refused. It is loaded once two checks
 // find it unchanged, so that a file being copied is left alone.
-func (f *Folder) consider(id string) {
-	db := f.known(id)
+func (folder *Folder) consider(id string) {
+	db := folder.known(id)
 	if db != nil && db.Problem() == nil && !db.closed.Load() {
-		delete(f.watcher.saved, id)
+		delete(folder.watcher.saved, id)
 		return
 	}
-	before, now := f.watcher.saved[id], fileState{stamp: f.stamp(id)}
+	before, now := folder.watcher.saved[id], fileState{stamp: folder.stamp(id)}
 	switch {
 	case now.stamp == "" || now.stamp != before.stamp:
 	case before.settled &&
-		!(f.watcher.checks%retryEvery == 0 && db != nil && errors.Is(db.Problem(), errExternalCause)):
+		!(folder.watcher.checks%retryEvery == 0 && db != nil && errors.Is(db.Problem(), errExternalCause)):
 		return
 	default:
-		now.settled = f.take(id)
+		now.settled = folder.take(id)
 	}
-	f.watcher.saved[id] = now
+	folder.watcher.saved[id] = now
 }
 
 // take registers or adopts a file that appeared while the server is running. It returns
 // false if something else is being done with the file at the moment.
-func (f *Folder) take(id string) bool {
-	unclaim, free := f.claim(id)
+func (folder *Folder) take(id string) bool {
+	unclaim, free := folder.claim(id)
 	if !free {
 		return false
 	}
 	defer unclaim()
-	if db := f.known(id); db != nil && db.Problem() == nil && !db.closed.Load() {
+	if db := folder.known(id); db != nil && db.Problem() == nil && !db.closed.Load() {
 		return true // created here in the meantime
 	}
-	found := inspect(f.filePath(id))
+	found := inspect(folder.filePath(id))
 	switch {
 	case errors.Is(found.problem, errNoAgent) && id != agent.DefaultID:
-		f.warnForeign(id)
-	case found.problem == nil && f.mustAdopt(id, found):
-		f.adoptChecked(context.Background(), id, found)
+		folder.warnForeign(id)
+	case found.problem == nil && folder.mustAdopt(id, found):
+		folder.adoptChecked(context.Background(), id, found)
 	case found.problem == nil: // a copy of its own file, as it was earlier
-		found.problem = f.checkArrived(context.Background(), id)
-		f.register(id, found)
+		found.problem = folder.checkArrived(context.Background(), id)
+		folder.register(id, found)
 	default:
-		f.register(id, found)
+		folder.register(id, found)
 	}
 	return true
 }
 
 // forget drops an agent whose file was removed.
-func (f *Folder) forget(db *DB) {
-	unclaim, free := f.claim(db.id)
+func (folder *Folder) forget(db *DB) {
+	unclaim, free := folder.claim(db.id)
 	if !free {
 		return // it is being created or deleted
 	}
@@ -188,30 +188,30 @@ func (f *Folder) forget(db *DB) {
 		unclaim() // created since the folder was listed
 		return
 	}
-	f.log.Warn("agent file is missing", "agent", db.id)
-	f.drop(db)
+	folder.log.Warn("agent file is missing", "agent", db.id)
+	folder.drop(db)
 	unclaim()
 	if db.id != agent.DefaultID {
 		return
 	}
-	if err := f.makeDefault(); err != nil {
-		f.log.Error("default agent is missing", "error", err)
-		f.watcher.folder = time.Time{} // try again at the next check
+	if err := folder.makeDefault(); err != nil {
+		folder.log.Error("default agent is missing", "error", err)
+		folder.watcher.folder = time.Time{} // try again at the next check
 	}
 }
 
 // forgetReplaced drops agents whose file was replaced while it was open, so that
 // nothing more is written to the old one. The new file is then loaded like any other
 // that appears.
-func (f *Folder) forgetReplaced() {
-	for _, db := range f.openDBs() {
+func (folder *Folder) forgetReplaced() {
+	for _, db := range folder.openDBs() {
 		if !db.replaced() {
 			continue
 		}
-		if unclaim, free := f.claim(db.id); free {
-			f.log.Warn("agent file was replaced", "agent", db.id)
-			f.drop(db)
-			f.watcher.saved[db.id] = fileState{}
+		if unclaim, free := folder.claim(db.id); free {
+			folder.log.Warn("agent file was replaced", "agent", db.id)
+			folder.drop(db)
+			folder.watcher.saved[db.id] = fileState{}
 			unclaim()
 		}
 	}
@@ -220,15 +220,15 @@ func (f *Folder) forgetReplaced() {
 // drop permanently closes an agent's file and removes the agent from the catalog.
 // The default agent stays there, closed, until another takes its place. The caller
 // has claimed the file.
-func (f *Folder) drop(db *DB) {
+func (folder *Folder) drop(db *DB) {
 	if err := db.closeWhenUnused(true); err != nil {
-		f.log.Error("close agent whose file is missing", "agent", db.id, "error", err)
+		folder.log.Error("close agent whose file is missing", "agent", db.id, "error", err)
 	}
 	defer db.notify(workAll, 0)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.releaseName(db, db.Agent().Name)
-	if f.byID[db.id] == db && db.id != agent.DefaultID {
-		delete(f.byID, db.id)
+	folder.mu.Lock()
+	defer folder.mu.Unlock()
+	folder.releaseName(db, db.Agent().Name)
+	if folder.byID[db.id] == db && db.id != agent.DefaultID {
+		delete(folder.byID, db.id)
 	}
 }

@@ -69,18 +69,18 @@ func (tx *Tx) webhook(id string) (agent.Webhook, error) {
 }
 
 // CreateWebhook adds a subscription with its secret, which is encrypted.
-func (db *DB) CreateWebhook(ctx context.Context, w agent.Webhook, secret string) (agent.Webhook, error) {
-	if err := w.Validate(); err != nil {
-		return w, err
+func (db *DB) CreateWebhook(ctx context.Context, webhook agent.Webhook, secret string) (agent.Webhook, error) {
+	if err := webhook.Validate(); err != nil {
+		return webhook, err
 	}
 	return Write(ctx, db, func(tx *Tx) (agent.Webhook, error) {
-		w := w
+		w := webhook
 		w.ID, w.CreatedAt, w.UpdatedAt = agent.NewID(agent.KindWebhook), tx.Now, tx.Now
-		var n int
-		if err := tx.value(&n, "SELECT n FROM _counts WHERE name = 'webhooks'"); err != nil {
+		var count int
+		if err := tx.value(&count, "SELECT n FROM _counts WHERE name = 'webhooks'"); err != nil {
 			return w, err
 		}
-		if n >= agent.MaxWebhooks {
+		if count >= agent.MaxWebhooks {
 			return w, agent.Errorf(
 				agent.CodeConflict,
 				"an agent has at most %d webhook subscriptions",
@@ -113,30 +113,30 @@ func (db *DB) CreateWebhook(ctx context.Context, w agent.Webhook, secret string)
 // its pending deliveries; switching it on clears its failures.
 func (db *DB) UpdateWebhook(ctx context.Context, id string, change agent.WebhookChange) (agent.Webhook, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Webhook, error) {
-		w, err := tx.webhook(id)
+		webhook, err := tx.webhook(id)
 		if err != nil {
-			return w, err
+			return webhook, err
 		}
-		change.Apply(&w)
-		if err := w.Validate(); err != nil {
-			return w, err
+		change.Apply(&webhook)
+		if err := webhook.Validate(); err != nil {
+			return webhook, err
 		}
-		events, err := json.Marshal(w.Events)
+		events, err := json.Marshal(webhook.Events)
 		if err != nil {
-			return w, err
+			return webhook, err
 		}
 		if _, err := tx.exec(
 			"UPDATE webhooks SET url = ?, events = ?, active = ?, updated_at = ? WHERE id = ?",
-			w.URL,
+			webhook.URL,
 			string(events),
-			w.Active,
+			webhook.Active,
 			tx.Now,
 			id,
 		); err != nil {
-			return w, err
+			return webhook, err
 		}
 		if err := tx.audit("webhook updated", map[string]any{"webhook_id": id}); err != nil {
-			return w, err
+			return webhook, err
 		}
 		return tx.webhook(id)
 	})

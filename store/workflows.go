@@ -88,25 +88,26 @@ func (db *DB) CreateWorkflow(ctx context.Context, w agent.Workflow) (agent.Workf
 	})
 }
 
-func (tx *Tx) insertWorkflow(w agent.Workflow) (agent.Workflow, error) {
-	w.Version, w.CreatedAt, w.UpdatedAt = 1, tx.Now, tx.Now
-	if err := tx.sealNodes(&w); err != nil {
-		return w, err
+func (tx *Tx) insertWorkflow(workflow agent.Workflow) (agent.Workflow, error) {
+	workflow.Version, workflow.CreatedAt, workflow.UpdatedAt = 1, tx.Now, tx.Now
+	if err := tx.sealNodes(&workflow); err != nil {
+		return workflow, err
 	}
-	nodes, edges, settings, err := writeGraph(&w)
+	nodes, edges, settings, err := writeGraph(&workflow)
 	if err != nil {
-		return w, err
+		return workflow, err
 	}
 	if _, err := tx.exec(
-		"INSERT INTO workflows("+workflowColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,'')", w.ID, w.Name, w.Description,
-		nodes, edges, settings, w.Status, w.Version, w.CreatedAt, w.UpdatedAt,
+		"INSERT INTO workflows("+workflowColumns+") VALUES (?,?,?,?,?,?,?,?,?,?,'')", workflow.ID,
+		workflow.Name, workflow.Description, nodes, edges, settings, workflow.Status, workflow.Version,
+		workflow.CreatedAt, workflow.UpdatedAt,
 	); err != nil {
-		return w, err
+		return workflow, err
 	}
-	if err := tx.recordAuthor(&w, true); err != nil {
-		return w, err
+	if err := tx.recordAuthor(&workflow, true); err != nil {
+		return workflow, err
 	}
-	return w, tx.audit("workflow created", map[string]any{"workflow_id": w.ID, "name": w.Name})
+	return workflow, tx.audit("workflow created", map[string]any{"workflow_id": workflow.ID, "name": workflow.Name})
 }
 
 func writeGraph(w *agent.Workflow) (nodes, edges, settings string, err error) {
@@ -143,58 +144,58 @@ func (db *DB) UpdateWorkflow(
 	change func(*agent.Workflow) error,
 ) (agent.Workflow, error) {
 	return Write(ctx, db, func(tx *Tx) (agent.Workflow, error) {
-		w, err := tx.workflow(id)
+		workflow, err := tx.workflow(id)
 		if err != nil {
-			return w, err
+			return workflow, err
 		}
-		before, version := w.Nodes, w.Version
-		if err := change(&w); err != nil {
-			return w, err
+		before, version := workflow.Nodes, workflow.Version
+		if err := change(&workflow); err != nil {
+			return workflow, err
 		}
-		w.UpdatedAt = tx.Now
-		if !slices.EqualFunc(before, w.Nodes, func(a, b agent.RawNode) bool {
+		workflow.UpdatedAt = tx.Now
+		if !slices.EqualFunc(before, workflow.Nodes, func(a, b agent.RawNode) bool {
 			return bytes.Equal(a, b)
 		}) {
-			err = tx.sealNodes(&w)
+			err = tx.sealNodes(&workflow)
 		}
 		if err != nil {
-			return w, err
+			return workflow, err
 		}
-		nodes, edges, settings, err := writeGraph(&w)
+		nodes, edges, settings, err := writeGraph(&workflow)
 		if err != nil {
-			return w, err
+			return workflow, err
 		}
 		if _, err := tx.exec(
 			"UPDATE workflows SET name = ?, description = ?, nodes = ?, edges = ?, settings = ?, status = ?, "+
 				"updated_at = ? WHERE id = ?",
-			w.Name, w.Description, nodes, edges, settings, w.Status, w.UpdatedAt, id,
+			workflow.Name, workflow.Description, nodes, edges, settings, workflow.Status, workflow.UpdatedAt, id,
 		); err != nil {
-			return w, err
+			return workflow, err
 		}
-		if err := tx.value(&w.Version, "SELECT version FROM workflows WHERE id = ?", id); err != nil {
-			return w, err
+		if err := tx.value(&workflow.Version, "SELECT version FROM workflows WHERE id = ?", id); err != nil {
+			return workflow, err
 		}
-		if err := tx.recordAuthor(&w, w.Version > version); err != nil {
-			return w, err
+		if err := tx.recordAuthor(&workflow, workflow.Version > version); err != nil {
+			return workflow, err
 		}
-		return w, tx.audit("workflow updated", map[string]any{
+		return workflow, tx.audit("workflow updated", map[string]any{
 			"workflow_id": id,
-			"version":     w.Version,
-			"status":      w.Status,
+			"version":     workflow.Version,
+			"status":      workflow.Status,
 		})
 	})
 }
 
 // sealNodes encrypts the secrets of nodes and leaves their masks. A mask refers
 // to the stored secret, and only for the host that it was set for.
-func (tx *Tx) sealNodes(w *agent.Workflow) error {
-	nodes, secrets, err := agent.TakeNodeSecrets(w.Nodes)
+func (tx *Tx) sealNodes(workflow *agent.Workflow) error {
+	nodes, secrets, err := agent.TakeNodeSecrets(workflow.Nodes)
 	if err != nil {
 		return err
 	}
-	w.Nodes = nodes
+	workflow.Nodes = nodes
 	for _, name := range secrets.Unchanged {
-		if err := tx.keepNodeSecret(w.ID, name, secrets); err != nil {
+		if err := tx.keepNodeSecret(workflow.ID, name, secrets); err != nil {
 			return err
 		}
 	}
@@ -207,7 +208,7 @@ func (tx *Tx) sealNodes(w *agent.Workflow) error {
 		}
 		if err := tx.putSecretFor(
 			agent.Origin(secrets.Addresses[name]),
-			w.ID,
+			workflow.ID,
 			name,
 			value,
 		); err != nil {
@@ -220,7 +221,7 @@ func (tx *Tx) sealNodes(w *agent.Workflow) error {
 // keepNodeSecret checks that a mask refers to a stored secret that was set for
 // the host that the node calls.
 func (tx *Tx) keepNodeSecret(workflowID, name string, secrets agent.NodeSecrets) error {
-	s, known, err := tx.sealedSecret(workflowID, name)
+	secret, known, err := tx.sealedSecret(workflowID, name)
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (tx *Tx) keepNodeSecret(workflowID, name string, secrets agent.NodeSecrets)
 	if err := checkNodeHost(name, secrets); err != nil {
 		return err
 	}
-	if address, sent := secrets.Addresses[name]; sent && address != "" && !s.isForHost(address) {
+	if address, sent := secrets.Addresses[name]; sent && address != "" && !secret.isForHost(address) {
 		return invalidSecret(name, "must be given again, for it was given for another host than url names now")
 	}
 	return nil
@@ -266,7 +267,7 @@ const maxNodeSecret = 8192
 // so.
 func (db *DB) NodeSecret(ctx context.Context, workflowID, name, address string) (string, error) {
 	return Read(ctx, db, func(tx *Tx) (string, error) {
-		s, ok, err := tx.sealedSecret(workflowID, name)
+		secret, ok, err := tx.sealedSecret(workflowID, name)
 		if err != nil {
 			return "", err
 		}
@@ -278,7 +279,7 @@ func (db *DB) NodeSecret(ctx context.Context, workflowID, name, address string) 
 				field,
 			)
 		}
-		plain, err := db.openFor(s, address)
+		plain, err := db.openFor(secret, address)
 		if err != nil {
 			return "", unusable(agent.CodeExecution, field, err)
 		}
@@ -298,10 +299,10 @@ func (db *DB) DeleteWorkflow(ctx context.Context, id string) error {
 
 // WorkflowVersions lists the stored versions of a workflow, newest first, and
 // returns their total number.
-func (db *DB) WorkflowVersions(ctx context.Context, id string, p Page) ([]agent.WorkflowVersion, int, error) {
+func (db *DB) WorkflowVersions(ctx context.Context, id string, page Page) ([]agent.WorkflowVersion, int, error) {
 	var total int
 	found, err := Read(ctx, db, func(tx *Tx) ([]agent.WorkflowVersion, error) {
-		w, err := tx.workflow(id)
+		workflow, err := tx.workflow(id)
 		if err != nil {
 			return nil, err
 		}
@@ -310,10 +311,10 @@ func (db *DB) WorkflowVersions(ctx context.Context, id string, p Page) ([]agent.
 		}
 		versions, err := all(tx, func(rows *sqlite.Rows) (v agent.WorkflowVersion, err error) {
 			err = rows.Scan(&v.Version, &v.Nodes, &v.Edges, &v.CreatedAt, &v.Author, &v.Note)
-			v.Current = v.Version == w.Version
+			v.Current = v.Version == workflow.Version
 			return v, err
 		}, `SELECT version, json_array_length(nodes), json_array_length(edges), created_at, author, note FROM _workflow_versions
-			WHERE workflow_id = ? ORDER BY version DESC LIMIT ? OFFSET ?`, id, p.Limit, p.Offset)
+			WHERE workflow_id = ? ORDER BY version DESC LIMIT ? OFFSET ?`, id, page.Limit, page.Offset)
 		if err != nil || len(versions) == 0 {
 			return versions, err
 		}
@@ -413,9 +414,9 @@ func (db *DB) Subscribers(ctx context.Context, events []string) (Subscribers, er
 			}
 		}
 	}
-	return Read(ctx, db, func(tx *Tx) (e Subscribers, err error) {
+	return Read(ctx, db, func(tx *Tx) (subscribers Subscribers, err error) {
 		in := " IN (" + placeholders(len(args)) + ")"
-		e.Listeners, err = all(
+		subscribers.Listeners, err = all(
 			tx,
 			func(rows *sqlite.Rows) (l Listener, err error) {
 				return l, rows.Scan(&l.WorkflowID, &l.NodeID, &l.Pattern, &l.Since)
@@ -425,11 +426,14 @@ func (db *DB) Subscribers(ctx context.Context, events []string) (Subscribers, er
 			args...,
 		)
 		if err != nil {
-			return e, err
+			return subscribers, err
 		}
-		if e.Waits, err = tx.waits("event"+in+notPaused, args...); err != nil {
-			return e, err
+		if subscribers.Waits, err = tx.waits("event"+in+notPaused, args...); err != nil {
+			return subscribers, err
 		}
-		return e, tx.row("SELECT status, active_since_seq FROM _agent").Scan(&e.Status, &e.ActiveSince)
+		return subscribers, tx.row("SELECT status, active_since_seq FROM _agent").Scan(
+			&subscribers.Status,
+			&subscribers.ActiveSince,
+		)
 	})
 }

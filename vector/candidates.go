@@ -28,9 +28,9 @@ func sideLimit(limit int) int { return max(2*limit, 50) }
 // candidates combines what was found by meaning and by words. Each side also
 // rates what the other found.
 func candidates(
-	k *store.Knowledge,
-	q Query,
-	r ranking,
+	knowledge *store.Knowledge,
+	query Query,
+	ranking ranking,
 	vector []float32,
 	near map[int64]float64,
 	matching *store.Matches,
@@ -41,27 +41,27 @@ func candidates(
 			rest = append(rest, seq)
 		}
 	}
-	if err := k.AddMatches(matching, slices.Collect(maps.Keys(near))); err != nil {
+	if err := knowledge.AddMatches(matching, slices.Collect(maps.Keys(near))); err != nil {
 		return nil, err
 	}
-	cosines, err := k.Cosines(vector, rest)
+	cosines, err := knowledge.Cosines(vector, rest)
 	if err != nil {
 		return nil, err
 	}
-	n := sideLimit(q.Limit)
-	if most := maxJoined * q.Limit; q.Mode != Hybrid || n < most {
+	n := sideLimit(query.Limit)
+	if most := maxJoined * query.Limit; query.Mode != Hybrid || n < most {
 		n = most
 	}
-	return readTexts(k, pick(merge(near, cosines, matching, r.scale), q, r, n))
+	return readTexts(knowledge, pick(merge(near, cosines, matching, ranking.scale), query, ranking, n))
 }
 
 // merge lists every contributed chunk with everything known about it.
-func merge(near, cosines map[int64]float64, matching *store.Matches, s scale) []candidate {
+func merge(near, cosines map[int64]float64, matching *store.Matches, scale scale) []candidate {
 	bySeq := map[int64]*candidate{}
 	at := func(seq int64) *candidate {
 		c, ok := bySeq[seq]
 		if !ok {
-			c = &candidate{FoundChunk: store.FoundChunk{Seq: seq}, scale: s}
+			c = &candidate{FoundChunk: store.FoundChunk{Seq: seq}, scale: scale}
 			bySeq[seq] = c
 		}
 		return c
@@ -104,14 +104,14 @@ func pick(list []candidate, q Query, r ranking, n int) []candidate {
 
 // readTexts reads the candidates' text. Chunks that the search may not see are
 // dropped.
-func readTexts(k *store.Knowledge, list []candidate) ([]candidate, error) {
+func readTexts(knowledge *store.Knowledge, list []candidate) ([]candidate, error) {
 	seqs := make([]int64, len(list))
 	bySeq := make(map[int64]*candidate, len(list))
 	for i := range list {
 		seqs[i] = list[i].Seq
 		bySeq[list[i].Seq] = &list[i]
 	}
-	chunks, err := k.Chunks(seqs)
+	chunks, err := knowledge.Chunks(seqs)
 	if err != nil {
 		return nil, err
 	}

@@ -57,13 +57,13 @@ func (ix *Index) fromFile(to agent.Embedding) model {
 }
 
 // embedBy returns the function that embeds texts with a model on this machine.
-func (ix *Index) embedBy(m model) embedding {
-	if m.to.Local() {
+func (ix *Index) embedBy(model model) embedding {
+	if model.to.Local() {
 		return ix.embed
 	}
 	return func(ctx context.Context, text string) (v []float32, err error) {
 		defer recoverError(&err)
-		opened, err := ix.files.Open(m.to.Model)
+		opened, err := ix.files.Open(model.to.Model)
 		if err != nil {
 			return nil, err
 		}
@@ -71,7 +71,7 @@ func (ix *Index) embedBy(m model) embedding {
 			return nil, agent.Errorf(
 				agent.CodeUpstream,
 				"the model %s is a reranker, which computes no vectors",
-				m.to.Model,
+				model.to.Model,
 			)
 		}
 		return opened.Embed(ctx, text)
@@ -81,9 +81,9 @@ func (ix *Index) embedBy(m model) embedding {
 // earlierModels returns the models other than m that have vectors in the file and whose
 // vectors this machine can compare with queries. With them, sources that wait to be
 // embedded again are found by their previous vectors.
-func (ix *Index) earlierModels(ctx context.Context, db *store.DB, m model, q Query) ([]model, error) {
+func (ix *Index) earlierModels(ctx context.Context, db *store.DB, m model, query Query) ([]model, error) {
 	names, err := store.Read(ctx, db, func(tx *store.Tx) ([]string, error) {
-		return tx.VectorModels(q.SourceID)
+		return tx.VectorModels(query.SourceID)
 	})
 	if err != nil {
 		return nil, err

@@ -87,25 +87,25 @@ func bestSentence(query, text string, found [][2]int) (best [2]int) {
 		related = table.Similar(query, texts)
 	}
 	most, above, bestQuestion := 0.05, 0.0, 0.0
-	for i, s := range sentences {
+	for index, pair := range sentences {
 		words := map[string]bool{}
 		for _, f := range found {
-			if f[0] >= s[0] && f[1] <= s[1] {
+			if f[0] >= pair[0] && f[1] <= pair[1] {
 				words[strings.ToLower(text[f[0]:f[1]])] = true
 			}
 		}
-		value := float64(len(words)) + relatedSentence*max(related[i], 0)
-		switch last := i+1 == len(sentences); {
-		case isTitle(texts[i]) && !isQuestion(texts[i]) || !last && isRule(texts[i+1]):
+		value := float64(len(words)) + relatedSentence*max(related[index], 0)
+		switch last := index+1 == len(sentences); {
+		case isTitle(texts[index]) && !isQuestion(texts[index]) || !last && isRule(texts[index+1]):
 			above, bestQuestion = value/2, 0
 			value = above - 0.01 // what is below it answers better
-		case isQuestion(texts[i]) && !last: // what it asks is answered next
+		case isQuestion(texts[index]) && !last: // what it asks is answered next
 			bestQuestion, value = value, 0
 		default:
 			value, bestQuestion = value+above+bestQuestion, 0
 		}
-		if value > most && !isRule(texts[i]) {
-			most, best = value, s
+		if value > most && !isRule(texts[index]) {
+			most, best = value, pair
 		}
 	}
 	return best

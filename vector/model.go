@@ -143,16 +143,16 @@ func (ix *Index) noteAvailability(db *store.DB, down bool, now time.Time) {
 }
 
 // ask embeds texts with an agent's provider.
-func (ix *Index) ask(ctx context.Context, db *store.DB, m model, texts []string) (vectors [][]float32, err error) {
+func (ix *Index) ask(ctx context.Context, db *store.DB, model model, texts []string) (vectors [][]float32, err error) {
 	if ix.network.Provider == nil {
 		return nil, agent.Errorf(agent.CodeUpstream, "no embedding provider is available on this server")
 	}
-	key, err := db.SettingsCredential(ctx, "embedding_api_key", m.to.BaseURL)
+	key, err := db.SettingsCredential(ctx, "embedding_api_key", model.to.BaseURL)
 	if err != nil {
 		return nil, err
 	}
 	defer recoverError(&err)
-	if vectors, err = ix.network.Provider.Embed(ctx, m.to, key, texts); err != nil {
+	if vectors, err = ix.network.Provider.Embed(ctx, model.to, key, texts); err != nil {
 		return nil, err
 	}
 	for _, v := range vectors {

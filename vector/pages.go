@@ -15,16 +15,16 @@ import (
 func (ix *Index) nextOfPages(
 	ctx context.Context,
 	db *store.DB,
-	w *store.Work,
+	work *store.Work,
 	m model,
 ) (do step, reads bool, err error) {
 	switch {
-	case w.Model != m.name:
+	case work.Model != m.name:
 		return ix.switchModel, false, nil
-	case !w.Reading:
+	case !work.Reading:
 		return ix.embedNext, false, nil
 	}
-	page, err := db.PendingPage(ctx, w.ID)
+	page, err := db.PendingPage(ctx, work.ID)
 	return func(ctx context.Context, db *store.DB, w *store.Work, _ model) error {
 		if page == nil {
 			return nil // deleted in the meantime
@@ -50,7 +50,7 @@ func (ix *Index) replacePage(ctx context.Context, db *store.DB, w *store.Work, p
 
 func (ix *Index) splitPage(
 	ctx context.Context,
-	w *store.Work,
+	work *store.Work,
 	page *store.PendingPage,
 ) (chunks []store.NewChunk, err error) {
 	if err := ix.acquire(ctx); err != nil {
@@ -62,7 +62,7 @@ func (ix *Index) splitPage(
 	if page.Title != "" {
 		doc.Title = page.Title
 	}
-	if chunks, err = ix.split(ctx, w, doc); err != nil {
+	if chunks, err = ix.split(ctx, work, doc); err != nil {
 		return nil, err
 	}
 	for i := range chunks {

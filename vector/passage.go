@@ -63,26 +63,26 @@ func join(a, b []candidate) []candidate {
 	return slices.Concat(a, b)
 }
 
-// overlap returns the length of the longest suffix of a that is a prefix of b.
-// It applies the prefix function of Knuth, Morris and Pratt to b followed by a.
-func overlap(a, b string) int {
-	a = a[max(len(a)-len(b), 0):]
-	prefix := make([]int, len(b)) // for each prefix of b: its longest suffix that is a prefix of b
+// overlap returns the length of the longest suffix of a that is a prefix of right.
+// It applies the prefix function of Knuth, Morris and Pratt to right followed by a.
+func overlap(left, right string) int {
+	left = left[max(len(left)-len(right), 0):]
+	prefix := make([]int, len(right)) // for each prefix of right: its longest suffix that is a prefix of right
 	advance := func(n int, c byte) int {
-		for n > 0 && (n == len(b) || b[n] != c) {
+		for n > 0 && (n == len(right) || right[n] != c) {
 			n = prefix[n-1]
 		}
-		if n < len(b) && b[n] == c {
+		if n < len(right) && right[n] == c {
 			n++
 		}
 		return n
 	}
-	for i := 1; i < len(b); i++ {
-		prefix[i] = advance(prefix[i-1], b[i])
+	for i := 1; i < len(right); i++ {
+		prefix[i] = advance(prefix[i-1], right[i])
 	}
 	n := 0
-	for i := range len(a) {
-		n = advance(n, a[i])
+	for i := range len(left) {
+		n = advance(n, left[i])
 	}
 	return n
 }

@@ -173,8 +173,8 @@ func (r ranking) order(list []candidate) {
 // addRelatedness adds the lexicon's similarity to the query to the candidates of a
 // hybrid search. It compensates for weaknesses of the built-in model, so it is
 // not used with others, whose cosines also have another range.
-func addRelatedness(list []candidate, r ranking, q Query) error {
-	if !r.local || r.mode != Hybrid {
+func addRelatedness(list []candidate, ranking ranking, query Query) error {
+	if !ranking.local || ranking.mode != Hybrid {
 		return nil
 	}
 	table, err := lexicon.Load()
@@ -185,7 +185,7 @@ func addRelatedness(list []candidate, r ranking, q Query) error {
 	for i, c := range list {
 		texts[i] = textToEmbed(c.Metadata.Section, c.Content)
 	}
-	for i, likeness := range table.Similar(q.Text, texts) {
+	for i, likeness := range table.Similar(query.Text, texts) {
 		list[i].related = likeness
 	}
 	return nil

@@ -30,26 +30,26 @@ const maxAttempts = 3
 func (ix *Index) attempt(
 	ctx context.Context,
 	db *store.DB,
-	w *store.Work,
+	work *store.Work,
 	what string,
 	do func() error,
 ) error {
-	if w.Attempts >= maxAttempts {
-		return ix.failSource(ctx, db, w, agent.Errorf(
+	if work.Attempts >= maxAttempts {
+		return ix.failSource(ctx, db, work, agent.Errorf(
 			CodeCutOff,
 			"%s was interrupted %d times, possibly because of the source itself; reindex it to try again",
 			what, maxAttempts,
 		), "")
 	}
-	if err := db.BeginReading(ctx, w.ID); err != nil {
+	if err := db.BeginReading(ctx, work.ID); err != nil {
 		return err
 	}
 	defer func() {
 		if ctx.Err() == nil {
 			return
 		}
-		if err := db.ForgetReading(context.WithoutCancel(ctx), w.ID); err != nil {
-			ix.log.Warn("reset interrupted reading of source", "agent", db.ID(), "source", w.ID, "error", err)
+		if err := db.ForgetReading(context.WithoutCancel(ctx), work.ID); err != nil {
+			ix.log.Warn("reset interrupted reading of source", "agent", db.ID(), "source", work.ID, "error", err)
 		}
 	}()
 	ix.step("begin")
@@ -64,33 +64,33 @@ func (ix *Index) read(ctx context.Context, db *store.DB, w *store.Work, m model)
 }
 
 // readFile is read; late means that it took too long.
-func (ix *Index) readFile(ctx context.Context, db *store.DB, w *store.Work, m model) (late bool, err error) {
-	err = ix.attempt(ctx, db, w, "reading this file", func() error {
-		file, err := db.SourceFile(ctx, w.ID)
+func (ix *Index) readFile(ctx context.Context, db *store.DB, work *store.Work, model model) (late bool, err error) {
+	err = ix.attempt(ctx, db, work, "reading this file", func() error {
+		file, err := db.SourceFile(ctx, work.ID)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
-			return ix.failSource(ctx, db, w, agent.Errorf(CodeNoFile, "this source has no file"), "")
+			return ix.failSource(ctx, db, work, agent.Errorf(CodeNoFile, "this source has no file"), "")
 		} else if err != nil {
 			return err
 		}
 		var data bytes.Buffer
 		data.Grow(int(file.Size))
 		if err := file.WriteTo(ctx, &data); err != nil {
-			if _, problem := db.SourceFile(ctx, w.ID); problem != nil {
+			if _, problem := db.SourceFile(ctx, work.ID); problem != nil {
 				return problem // deleted between two parts
 			}
 			return err
 		}
-		reading, cancel := db.WhileUnfinished(ctx, w.ID)
+		reading, cancel := db.WhileUnfinished(ctx, work.ID)
 		defer cancel()
-		chunks, failure := ix.splitFile(reading, w, file, data.Bytes())
+		chunks, failure := ix.splitFile(reading, work, file, data.Bytes())
 		if reading.Err() != nil {
 			return context.Cause(reading)
 		}
 		late = agent.ErrorCode(failure) == document.CodeTimeout
 		if failure != nil {
-			return ix.failSource(ctx, db, w, failure, "this file could not be read")
+			return ix.failSource(ctx, db, work, failure, "this file could not be read")
 		}
-		return ix.replace(ctx, db, w, m, chunks)
+		return ix.replace(ctx, db, work, model, chunks)
 	})
 	return late, err
 }
@@ -127,11 +127,11 @@ func (ix *Index) splitFile(
 }
 
 // split splits a document. The caller holds a processor.
-func (ix *Index) split(ctx context.Context, w *store.Work, doc *document.Document) ([]store.NewChunk, error) {
+func (ix *Index) split(ctx context.Context, work *store.Work, doc *document.Document) ([]store.NewChunk, error) {
 	pieces, err := chunk.Split(ctx, doc, chunk.Config{
-		Size:    w.Chunking.Size,
-		Overlap: w.Chunking.Overlap,
-		Method:  w.Chunking.Method,
+		Size:    work.Chunking.Size,
+		Overlap: work.Chunking.Overlap,
+		Method:  work.Chunking.Method,
 		Embed: func(ctx context.Context, texts []string) ([][]float32, error) {
 			ix.release() // others may compute between two batches
 			defer func() { ix.processors <- struct{}{} }()
@@ -177,18 +177,18 @@ const appendBatch = 100
 func (ix *Index) replace(
 	ctx context.Context,
 	db *store.DB,
-	w *store.Work,
-	m model,
+	work *store.Work,
+	model model,
 	chunks []store.NewChunk,
 ) error {
-	if err := db.DropChunks(ctx, w.ID); err != nil {
+	if err := db.DropChunks(ctx, work.ID); err != nil {
 		return err
 	}
 	ix.step("drop")
 	for from := 0; from < len(chunks); from += appendBatch {
 		if err := db.AppendChunks(
 			ctx,
-			w.ID,
+			work.ID,
 			from,
 			chunks[from:min(from+appendBatch, len(chunks))],
 		); err != nil {
@@ -196,7 +196,7 @@ func (ix *Index) replace(
 		}
 		ix.step("append")
 	}
-	return db.EndChunks(ctx, w.ID, m.name)
+	return db.EndChunks(ctx, work.ID, model.name)
 }
 
 // recoverError converts a panic to an error, so that a file on which a reader

@@ -25,15 +25,15 @@ const itemBatch = 200
 
 // readRows reads the rows of a database source. A killed program runs the query
 // again.
-func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ model) error {
-	return ix.attempt(ctx, db, w, "reading these rows", func() error {
-		f, err := db.BeginFeed(ctx, w.ID)
+func (ix *Index) readRows(ctx context.Context, db *store.DB, work *store.Work, _ model) error {
+	return ix.attempt(ctx, db, work, "reading these rows", func() error {
+		f, err := db.BeginFeed(ctx, work.ID)
 		if err != nil {
 			return err
 		}
 		var config agent.DatabaseConfig
 		if err := json.Unmarshal(f.Config, &config); err != nil {
-			return ix.failSource(ctx, db, w, err, "the source's config could not be read")
+			return ix.failSource(ctx, db, work, err, "the source's config could not be read")
 		}
 		rows, failure := db.Rows(ctx, config.Query, store.MaxSourceRows)
 		if ctx.Err() != nil {
@@ -51,7 +51,7 @@ func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ mo
 			columns, failure = feed.FindColumns(config, rows.Columns)
 		}
 		if failure != nil {
-			return ix.failSource(ctx, db, w, failure, "the query could not be run")
+			return ix.failSource(ctx, db, work, failure, "the query could not be run")
 		}
 		for from := 0; from < len(rows.Rows); from += itemBatch {
 			items := make([]feed.Item, 0, itemBatch)
@@ -59,7 +59,7 @@ func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ mo
 				items = append(items, columns.Item(rows.Rows[i]))
 				rows.Rows[i] = nil // its text may be long
 			}
-			if _, err := ix.putItems(ctx, db, w, f, items); err != nil {
+			if _, err := ix.putItems(ctx, db, work, f, items); err != nil {
 				return err
 			}
 			ix.step("records")
@@ -71,21 +71,21 @@ func (ix *Index) readRows(ctx context.Context, db *store.DB, w *store.Work, _ mo
 // fetchNext reads the next page of an API and reports whether there was one to
 // read. A killed program resumes at the page that was interrupted.
 func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
-	w, err := db.NextFetch(ctx)
-	if err != nil || w == nil {
+	work, err := db.NextFetch(ctx)
+	if err != nil || work == nil {
 		return false, err
 	}
-	f, err := db.BeginFeed(ctx, w.ID)
+	f, err := db.BeginFeed(ctx, work.ID)
 	if err != nil {
 		return true, err
 	}
-	fetching, cancel := db.WhileUnfinished(ctx, w.ID)
+	fetching, cancel := db.WhileUnfinished(ctx, work.ID)
 	defer cancel()
 	var config agent.APIConfig
 	failure := json.Unmarshal(f.Config, &config)
 	if failure == nil {
 		var secrets map[string]string
-		if secrets, failure = db.Secrets(ctx, w.ID, config.URL); failure == nil {
+		if secrets, failure = db.Secrets(ctx, work.ID, config.URL); failure == nil {
 			config.PutSecrets(secrets)
 		}
 	}
@@ -107,10 +107,10 @@ func (ix *Index) fetchNext(ctx context.Context, db *store.DB) (bool, error) {
 		}
 	}
 	if failure != nil {
-		return true, ix.failSource(ctx, db, w, failure, "the API could not be read")
+		return true, ix.failSource(ctx, db, work, failure, "the API could not be read")
 	}
 	ix.step("page")
-	return true, ix.putPage(ctx, db, w, f, config.Pagination, page)
+	return true, ix.putPage(ctx, db, work, f, config.Pagination, page)
 }
 
 func (ix *Index) failTooMany(ctx context.Context, db *store.DB, f store.Feed, more int) (failure, err error) {
@@ -125,23 +125,23 @@ func (ix *Index) failTooMany(ctx context.Context, db *store.DB, f store.Feed, mo
 func (ix *Index) putPage(
 	ctx context.Context,
 	db *store.DB,
-	w *store.Work,
+	work *store.Work,
 	f store.Feed,
-	p agent.Pagination,
+	pagination agent.Pagination,
 	page feed.Page,
 ) error {
-	met, err := ix.putItems(ctx, db, w, f, page.Items)
+	met, err := ix.putItems(ctx, db, work, f, page.Items)
 	if err != nil {
 		return err
 	}
 	last := true
-	switch p.Type {
+	switch pagination.Type {
 	case "page":
 		last = met == 0 // none, or an API that returns the same for every number
 	case "cursor":
 		last = page.Next == "" || page.Next == f.Next
 	}
-	if !last && f.Page+1 < p.MaxPages {
+	if !last && f.Page+1 < pagination.MaxPages {
 		return db.NotePageDone(ctx, f, page.Next)
 	}
 	f.More = !last
@@ -153,7 +153,7 @@ func (ix *Index) putPage(
 func (ix *Index) putItems(
 	ctx context.Context,
 	db *store.DB,
-	w *store.Work,
+	work *store.Work,
 	f store.Feed,
 	items []feed.Item,
 ) (met int, err error) {
@@ -170,17 +170,17 @@ func (ix *Index) putItems(
 		}
 		records := make([]store.Record, 0, len(batch))
 		for _, item := range batch {
-			k := known[item.ID]
-			if k.Run == f.Run && k.Hash != "" {
+			record := known[item.ID]
+			if record.Run == f.Run && record.Hash != "" {
 				continue
 			}
 			r := store.Record{
 				ID:    item.ID,
 				Hash:  item.Hash(),
-				Known: k.Hash == item.Hash(),
+				Known: record.Hash == item.Hash(),
 			}
 			if !r.Known {
-				if r.Chunks, err = ix.splitItem(ctx, w, item); err != nil {
+				if r.Chunks, err = ix.splitItem(ctx, work, item); err != nil {
 					return met, err
 				}
 			}

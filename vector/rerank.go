@@ -48,20 +48,20 @@ func (ix *Index) rerank(ctx context.Context, q Query, a *Answer) {
 	a.Results = a.Results[:min(len(a.Results), q.Limit)]
 }
 
-func (ix *Index) rerankBy(ctx context.Context, name string, q Query, a *Answer) {
-	m, err := ix.files.Open(name)
+func (ix *Index) rerankBy(ctx context.Context, name string, query Query, answer *Answer) {
+	model, err := ix.files.Open(name)
 	if err != nil {
 		ix.log.Warn("open reranker", "model", name, "error", err)
-		a.note(rerankerFail)
+		answer.note(rerankerFail)
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, rerankTime)
 	defer cancel()
 	scores, err := estimates(
 		limited,
-		a.Results[:min(len(a.Results), rerankResults)],
+		answer.Results[:min(len(answer.Results), rerankResults)],
 		func(r Result) (float64, error) {
-			return m.Score(limited, q.Text, textToEmbed(r.Metadata.Section, r.Content))
+			return model.Score(limited, query.Text, textToEmbed(r.Metadata.Section, r.Content))
 		},
 	)
 	switch {
@@ -69,13 +69,13 @@ func (ix *Index) rerankBy(ctx context.Context, name string, q Query, a *Answer) 
 		if err != nil && ctx.Err() == nil {
 			ix.log.Warn("rerank results", "model", name, "error", err)
 		}
-		a.note(rerankerFail)
+		answer.note(rerankerFail)
 		return
-	case len(scores) < min(len(a.Results), rerankResults):
-		a.note(rerankerSlow)
+	case len(scores) < min(len(answer.Results), rerankResults):
+		answer.note(rerankerSlow)
 	}
-	a.Reranked = true
-	reorder(a.Results, scores)
+	answer.Reranked = true
+	reorder(answer.Results, scores)
 }
 
 // estimates returns the scores of the first results that were computed without an

@@ -82,21 +82,21 @@ func scaleTo(query []float32, vectors [][]float32) scale {
 const maxBackgrounds = 8
 
 // backgroundOf returns a model's vectors of the everyday texts. They are computed once.
-func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error) {
+func (ix *Index) backgroundOf(ctx context.Context, model model) ([][]float32, error) {
 	ix.mu.Lock()
-	vectors := ix.backgrounds[m.name]
+	vectors := ix.backgrounds[model.name]
 	ix.mu.Unlock()
 	if vectors != nil {
 		return vectors, nil
 	}
 	texts := slices.Clone(backgroundTexts)
-	if m.to.Local() {
+	if model.to.Local() {
 		texts = texts[:latinTexts] // the built-in model has no tokens for other scripts
 	}
 	for i, text := range texts {
-		texts[i] = m.prefix() + text
+		texts[i] = model.prefix() + text
 	}
-	vectors, err := embedAll(ctx, texts, ix.embedBy(m))
+	vectors, err := embedAll(ctx, texts, ix.embedBy(model))
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (ix *Index) backgroundOf(ctx context.Context, m model) ([][]float32, error)
 	if len(ix.backgrounds) >= maxBackgrounds {
 		clear(ix.backgrounds)
 	}
-	ix.backgrounds[m.name] = vectors
+	ix.backgrounds[model.name] = vectors
 	return vectors, nil
 }
 

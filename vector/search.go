@@ -144,36 +144,36 @@ func (ix *Index) Ask(ctx context.Context, db *store.DB, q Query) (Answer, error)
 }
 
 // answer searches, by words only if the query cannot be embedded.
-func (ix *Index) answer(ctx context.Context, db *store.DB, q Query) (Answer, error) {
-	m, err := ix.model(ctx, db)
+func (ix *Index) answer(ctx context.Context, db *store.DB, query Query) (Answer, error) {
+	model, err := ix.model(ctx, db)
 	if err != nil {
 		return Answer{}, err
 	}
-	found, err := ix.find(ctx, db, m, q)
+	found, err := ix.find(ctx, db, model, query)
 	if err == nil ||
-		m.to.Local() ||
-		q.Mode == Vector ||
+		model.to.Local() ||
+		query.Mode == Vector ||
 		ctx.Err() != nil ||
 		!errors.Is(err, errNoVectors) {
 		return found, err
 	}
 	ix.log.Warn("search by words only", "agent", db.ID(), "error", err)
-	q.Mode, q.MinScore = Keyword, 0
-	prepared, err := ix.prepare(ctx, db, m, q)
+	query.Mode, query.MinScore = Keyword, 0
+	prepared, err := ix.prepare(ctx, db, model, query)
 	if err != nil {
 		return Answer{}, err
 	}
-	r := ix.ranking(m, q)
-	list, err := ix.shortlist(ctx, db, m, q, r, prepared, nil)
+	r := ix.ranking(model, query)
+	list, err := ix.shortlist(ctx, db, model, query, r, prepared, nil)
 	a := Answer{
-		Results: results(list, q, r),
+		Results: results(list, query, r),
 		Mode:    Keyword,
 		Notice:  noticeUnavailable,
 	}
-	if m.to.File() {
+	if model.to.File() {
 		a.Notice = noticeNotInstalled
 	}
-	prepared.markMatches(q.Text, a.Results)
+	prepared.markMatches(query.Text, a.Results)
 	return a, err
 }
 
@@ -191,43 +191,43 @@ func (ix *Index) embedFor(ctx context.Context, db *store.DB, m model, texts ...s
 
 // find searches by vectors, of the agent's model and of earlier ones. If the
 // agent's model fails, those of earlier ones answer.
-func (ix *Index) find(ctx context.Context, db *store.DB, m model, q Query) (Answer, error) {
-	prepared, err := ix.prepare(ctx, db, m, q)
+func (ix *Index) find(ctx context.Context, db *store.DB, model model, query Query) (Answer, error) {
+	prepared, err := ix.prepare(ctx, db, model, query)
 	if err != nil {
 		return Answer{}, err
 	}
-	s, failed := ix.searchModel(ctx, db, m, q, prepared)
+	modelResults, failed := ix.searchModel(ctx, db, model, query, prepared)
 	if failed != nil && !errors.Is(failed, errNoVectors) {
 		return Answer{}, failed
 	}
-	others, err := ix.earlierModels(ctx, db, m, q)
+	others, err := ix.earlierModels(ctx, db, model, query)
 	if err != nil {
 		return Answer{}, err
 	}
 	for _, other := range others {
-		more, err := ix.searchModel(ctx, db, other, q, prepared)
+		more, err := ix.searchModel(ctx, db, other, query, prepared)
 		if err != nil {
 			return Answer{}, err
 		}
-		s.add(more)
+		modelResults.add(more)
 	}
-	if s.vector == nil {
+	if modelResults.vector == nil {
 		return Answer{}, failed
 	}
-	if err := addRelatedness(s.found, s.ranking, q); err != nil {
+	if err := addRelatedness(modelResults.found, modelResults.ranking, query); err != nil {
 		return Answer{}, err
 	}
-	s.ranking.findLeader(s.found)
-	found := pick(s.found, q, s.ranking, max(maxJoined*q.Limit, backgroundRank+1))
-	answer := Answer{Mode: q.Mode}
+	modelResults.ranking.findLeader(modelResults.found)
+	found := pick(modelResults.found, query, modelResults.ranking, max(maxJoined*query.Limit, backgroundRank+1))
+	answer := Answer{Mode: query.Mode}
 	if failed != nil {
 		ix.log.Warn("search by the vectors of earlier models", "agent", db.ID(), "error", failed)
 		answer.Notice = noModel
-	} else if err := ix.complete(ctx, db, m, found, s.vector); err != nil {
+	} else if err := ix.complete(ctx, db, model, found, modelResults.vector); err != nil {
 		return Answer{}, err
 	}
-	answer.Results = results(found, q, s.ranking)
-	prepared.markMatches(q.Text, answer.Results)
+	answer.Results = results(found, query, modelResults.ranking)
+	prepared.markMatches(query.Text, answer.Results)
 	return answer, nil
 }
 
@@ -241,24 +241,24 @@ type question struct {
 // prepare adds to a query's words the other ways in which chunks write them, and to its
 // text the words that mistyped ones most resemble. Chunks that match the words are
 // searched for while the caller embeds the text.
-func (ix *Index) prepare(ctx context.Context, db *store.DB, m model, q Query) (question, error) {
+func (ix *Index) prepare(ctx context.Context, db *store.DB, model model, query Query) (question, error) {
 	type outcome struct {
 		matches *store.Matches
 		err     error
 	}
-	words, spoken := wordsOf(q.Text)
+	words, spoken := wordsOf(query.Text)
 	prepared, found := make(chan question, 1), make(chan outcome, 1)
 	go func() {
-		matches, err := readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (*store.Matches, error) {
+		matches, err := readKnowledge(ctx, db, model, query, func(k *store.Knowledge) (*store.Matches, error) {
 			expanded, corrected, err := k.Expand(words, store.Expansion{Languages: spoken, IsSpelled: ix.isSpelled})
 			if err != nil {
 				return nil, err
 			}
-			prepared <- question{words: expanded, text: textToEmbed("", withCorrections(q.Text, corrected))}
-			if q.Mode == Vector {
+			prepared <- question{words: expanded, text: textToEmbed("", withCorrections(query.Text, corrected))}
+			if query.Mode == Vector {
 				return &store.Matches{}, nil
 			}
-			return k.Matching(expanded, sideLimit(q.Limit))
+			return k.Matching(expanded, sideLimit(query.Limit))
 		})
 		found <- outcome{matches, err}
 		close(prepared)
@@ -302,25 +302,25 @@ func withCorrections(text string, corrected map[string]string) string {
 func (ix *Index) shortlist(
 	ctx context.Context,
 	db *store.DB,
-	m model,
-	q Query,
-	r ranking,
+	model model,
+	query Query,
+	ranking ranking,
 	prepared question,
 	vector []float32,
 ) ([]candidate, error) {
 	var near map[int64]float64
 	var failed error
-	if q.Mode != Keyword {
-		near, failed = readKnowledge(ctx, db, m, q, func(k *store.Knowledge) (map[int64]float64, error) {
-			return k.Nearest(vector, sideLimit(q.Limit))
+	if query.Mode != Keyword {
+		near, failed = readKnowledge(ctx, db, model, query, func(k *store.Knowledge) (map[int64]float64, error) {
+			return k.Nearest(vector, sideLimit(query.Limit))
 		})
 	}
 	matches, err := prepared.matches()
 	if err := errors.Join(failed, err); err != nil {
 		return nil, err
 	}
-	return readKnowledge(ctx, db, m, q, func(k *store.Knowledge) ([]candidate, error) {
-		return candidates(k, q, r, vector, near, matches)
+	return readKnowledge(ctx, db, model, query, func(k *store.Knowledge) ([]candidate, error) {
+		return candidates(k, query, ranking, vector, near, matches)
 	})
 }
 
@@ -358,7 +358,7 @@ func asQuestion(query string) string {
 func (ix *Index) complete(
 	ctx context.Context,
 	db *store.DB,
-	m model,
+	model model,
 	list []candidate,
 	vector []float32,
 ) error {
@@ -367,13 +367,13 @@ func (ix *Index) complete(
 	for i := range list {
 		if c := &list[i]; !c.hasCosine {
 			missing = append(missing, c)
-			texts = append(texts, m.prefix()+textToEmbed(c.Metadata.Section, c.Content))
+			texts = append(texts, model.prefix()+textToEmbed(c.Metadata.Section, c.Content))
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	vectors, err := ix.embedFor(ctx, db, m, texts...)
+	vectors, err := ix.embedFor(ctx, db, model, texts...)
 	if err != nil {
 		return fmt.Errorf("embed results: %w", err)
 	}
@@ -387,22 +387,22 @@ func (ix *Index) complete(
 }
 
 // results converts candidates with known cosines to results.
-func results(list []candidate, q Query, r ranking) []Result {
-	r.order(list)
-	r.rate(list)
+func results(list []candidate, query Query, ranking ranking) []Result {
+	ranking.order(list)
+	ranking.rate(list)
 	var found []passage
 	for _, c := range list {
-		if r.score(&c) < q.MinScore {
+		if ranking.score(&c) < query.MinScore {
 			continue
 		}
-		if found = addPassage(found, c); len(found) > q.Limit {
-			found = found[:q.Limit]
+		if found = addPassage(found, c); len(found) > query.Limit {
+			found = found[:query.Limit]
 			break
 		}
 	}
 	out := make([]Result, len(found))
 	for i, p := range found {
-		out[i] = p.result(r)
+		out[i] = p.result(ranking)
 	}
 	return out
 }

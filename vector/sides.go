@@ -23,24 +23,24 @@ type modelResults struct {
 func (ix *Index) searchModel(
 	ctx context.Context,
 	db *store.DB,
-	m model,
-	q Query,
+	model model,
+	query Query,
 	prepared question,
-) (s modelResults, err error) {
-	vectors, err := ix.embedFor(ctx, db, m, m.query(prepared.text))
+) (results modelResults, err error) {
+	vectors, err := ix.embedFor(ctx, db, model, model.query(prepared.text))
 	if err != nil {
-		return s, fmt.Errorf("embed the query: %w", err)
+		return results, fmt.Errorf("embed the query: %w", err)
 	}
-	r := ix.ranking(m, q)
-	if r.scale, err = ix.scaleOf(ctx, m, vectors[0]); err != nil {
-		return s, errors.Join(errNoVectors, err)
+	r := ix.ranking(model, query)
+	if r.scale, err = ix.scaleOf(ctx, model, vectors[0]); err != nil {
+		return results, errors.Join(errNoVectors, err)
 	}
 	if r.local {
-		if r.unrelated, err = ix.unrelatedScale(ctx, m, vectors[0]); err != nil {
-			return s, errors.Join(errNoVectors, err)
+		if r.unrelated, err = ix.unrelatedScale(ctx, model, vectors[0]); err != nil {
+			return results, errors.Join(errNoVectors, err)
 		}
 	}
-	found, err := ix.shortlist(ctx, db, m, q, r, prepared, vectors[0])
+	found, err := ix.shortlist(ctx, db, model, query, r, prepared, vectors[0])
 	return modelResults{vectors[0], r, found}, err
 }
 

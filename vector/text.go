@@ -48,34 +48,34 @@ type TextChunk struct {
 
 // Text returns a part of a source's text. Errors are those of the store, with
 // NOT_FOUND for an unknown source or chunk.
-func Text(ctx context.Context, db *store.DB, sourceID string, w Window) (SourceText, error) {
+func Text(ctx context.Context, db *store.DB, sourceID string, window Window) (SourceText, error) {
 	var is agent.Issues
-	is.Check(w.Offset >= 0, "offset", "must be at least 0")
-	is.Check(w.Bytes >= 0 && w.Bytes <= MaxWindow, "bytes", "must be from 1 to 1048576")
-	if w.Bytes == 0 {
-		w.Bytes = DefaultWindow
+	is.Check(window.Offset >= 0, "offset", "must be at least 0")
+	is.Check(window.Bytes >= 0 && window.Bytes <= MaxWindow, "bytes", "must be from 1 to 1048576")
+	if window.Bytes == 0 {
+		window.Bytes = DefaultWindow
 	}
 	if err := is.Err(); err != nil {
 		return SourceText{}, err
 	}
 	return store.Read(ctx, db, func(tx *store.Tx) (SourceText, error) {
-		l := layout{wanted: w.ChunkID, at: -1}
+		l := layout{wanted: window.ChunkID, at: -1}
 		if err := tx.EachChunk(sourceID, 0, math.MaxInt32, l.add); err != nil {
 			return SourceText{}, err
 		}
-		if w.ChunkID != "" && l.at < 0 {
-			return SourceText{}, agent.NotFound("chunk", w.ChunkID)
+		if window.ChunkID != "" && l.at < 0 {
+			return SourceText{}, agent.NotFound("chunk", window.ChunkID)
 		}
 		out := SourceText{
 			Total:  l.total,
-			From:   min(w.Offset, l.total),
+			From:   min(window.Offset, l.total),
 			Chunks: []TextChunk{},
 		}
-		first, last := l.window(w)
+		first, last := l.window(window)
 		if first > last {
 			return out, nil
 		}
-		if w.ChunkID != "" {
+		if window.ChunkID != "" {
 			out.From = l.places[first].from
 		}
 		return out, l.join(tx, sourceID, first, last, &out)
@@ -99,24 +99,24 @@ type layout struct {
 	before agent.Chunk
 }
 
-func (l *layout) add(c agent.Chunk) {
+func (l *layout) add(chunk agent.Chunk) {
 	p := place{
-		position: c.Position,
+		position: chunk.Position,
 		from:     l.total,
-		bytes:    len(c.Content),
+		bytes:    len(chunk.Content),
 	}
 	if len(l.places) > 0 {
-		if p.shared = shared(l.before, c); p.shared == 0 {
+		if p.shared = shared(l.before, chunk); p.shared == 0 {
 			p.from += len(betweenChunks)
 		}
-		p.from -= utf16Len(c.Content[:p.shared])
+		p.from -= utf16Len(chunk.Content[:p.shared])
 		p.bytes -= p.shared
 	}
-	p.to = p.from + utf16Len(c.Content)
-	if c.ID == l.wanted {
+	p.to = p.from + utf16Len(chunk.Content)
+	if chunk.ID == l.wanted {
 		l.at = len(l.places)
 	}
-	l.places, l.total, l.before = append(l.places, p), p.to, c
+	l.places, l.total, l.before = append(l.places, p), p.to, chunk
 }
 
 // shared returns how many bytes at the start of a chunk are the end of the
@@ -163,32 +163,32 @@ func (l *layout) join(tx *store.Tx, sourceID string, first, last int, out *Sourc
 	if gap := l.places[first].from - out.From; gap > 0 { // it starts between two chunks
 		text.WriteString(betweenChunks[len(betweenChunks)-gap:])
 	}
-	i := first
+	index := first
 	err := tx.EachChunk(
 		sourceID,
 		l.places[first].position,
 		l.places[last].position,
-		func(c agent.Chunk) {
-			p := l.places[i]
-			if i > first && p.shared == 0 {
+		func(chunk agent.Chunk) {
+			place := l.places[index]
+			if index > first && place.shared == 0 {
 				text.WriteString(betweenChunks)
 			}
-			if i > first {
-				text.WriteString(c.Content[p.shared:])
+			if index > first {
+				text.WriteString(chunk.Content[place.shared:])
 			} else {
-				text.WriteString(c.Content)
+				text.WriteString(chunk.Content)
 			}
 			out.Chunks = append(out.Chunks, TextChunk{
-				ID:       c.ID,
-				Position: c.Position,
-				From:     max(p.from-out.From, 0),
-				To:       p.to - out.From,
-				Page:     c.Metadata.Page,
-				Section:  c.Metadata.Section,
-				URL:      c.Metadata.URL,
-				Place:    c.Metadata.Place,
+				ID:       chunk.ID,
+				Position: chunk.Position,
+				From:     max(place.from-out.From, 0),
+				To:       place.to - out.From,
+				Page:     chunk.Metadata.Page,
+				Section:  chunk.Metadata.Section,
+				URL:      chunk.Metadata.URL,
+				Place:    chunk.Metadata.Place,
 			})
-			i++
+			index++
 		},
 	)
 	out.Text = trimUTF16(text.String(), out.From-l.places[first].from)

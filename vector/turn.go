@@ -36,12 +36,12 @@ func (ix *Index) runDocument(ctx context.Context, db *store.DB, in *work.Queue[*
 		return nil
 	}
 	defer ix.moveTo(db, ix.local)
-	m, err := ix.model(ctx, db)
+	model, err := ix.model(ctx, db)
 	if err != nil {
 		return err
 	}
 	want := store.WorkFilter{
-		Model:          m.name,
+		Model:          model.name,
 		Reading:        true,
 		TextExtensions: textExtensions,
 		Documents:      store.OnlyDocuments,
@@ -50,11 +50,11 @@ func (ix *Index) runDocument(ctx context.Context, db *store.DB, in *work.Queue[*
 	if err != nil || w == nil {
 		return err
 	}
-	late, err := ix.readFile(ctx, db, w, m)
+	late, err := ix.readFile(ctx, db, w, model)
 	if err == nil {
 		ix.noteLate(db, late) // last: from here on the other queue may read
 	}
-	if !m.isLocal() {
+	if !model.isLocal() {
 		ix.moveTo(db, ix.remote)
 	}
 	return agent.IgnoreNotFound(err)
@@ -72,14 +72,14 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	if err != nil {
 		return work.Next{}, err
 	}
-	m, err := ix.model(ctx, db)
+	model, err := ix.model(ctx, db)
 	if err != nil {
 		return work.Next{}, err
 	}
 	want := store.WorkFilter{
-		Model:          m.name,
+		Model:          model.name,
 		Reading:        true,
-		Embedding:      m.isLocal(),
+		Embedding:      model.isLocal(),
 		TextExtensions: textExtensions,
 	}
 	w, err := db.NextWork(ctx, want)
@@ -98,7 +98,7 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	case w == nil:
 		return work.Next{}, db.SweepVectors(ctx)
 	}
-	step, reads, err := ix.next(ctx, db, w, m)
+	step, reads, err := ix.next(ctx, db, w, model)
 	switch {
 	case err != nil:
 		return work.Next{}, err
@@ -108,8 +108,8 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 	case reading && !reads: // the other queue continues with it
 		return work.Next{}, nil
 	}
-	err = step(ctx, db, w, m)
-	if !m.isLocal() {
+	err = step(ctx, db, w, model)
+	if !model.isLocal() {
 		ix.moveTo(db, ix.remote)
 	}
 	return work.Next{Again: true}, agent.IgnoreNotFound(err)
@@ -118,7 +118,7 @@ func (ix *Index) runOnce(ctx context.Context, db *store.DB, reading bool) (work.
 // runRemote is one turn of an agent that uses the network: it fetches a page of
 // an API, or embeds a batch with the provider.
 func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error) {
-	m, err := ix.model(ctx, db)
+	model, err := ix.model(ctx, db)
 	if err != nil {
 		return work.Next{}, err
 	}
@@ -127,14 +127,14 @@ func (ix *Index) runRemote(ctx context.Context, db *store.DB) (work.Next, error)
 		ix.moveTo(db, ix.local)
 		return work.Next{Again: true}, agent.IgnoreNotFound(err)
 	}
-	if m.isLocal() {
+	if model.isLocal() {
 		return work.Next{}, nil
 	}
-	w, err := db.NextWork(ctx, store.WorkFilter{Model: m.name, Embedding: true})
+	w, err := db.NextWork(ctx, store.WorkFilter{Model: model.name, Embedding: true})
 	if err != nil || w == nil {
 		return work.Next{}, err
 	}
-	return work.Next{Again: true}, agent.IgnoreNotFound(ix.embedNext(ctx, db, w, m))
+	return work.Next{Again: true}, agent.IgnoreNotFound(ix.embedNext(ctx, db, w, model))
 }
 
 // step is what is done for a source in one turn.
@@ -166,9 +166,9 @@ var errRetryLater = errors.New("delayed")
 
 // embedNext embeds the next batch of a source, or finishes the source if no
 // chunk lacks a vector. What was embedded before an error or Stop is kept.
-func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m model) error {
+func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, model model) error {
 	size := batchSize
-	if !m.isLocal() {
+	if !model.isLocal() {
 		size = remoteBatch
 	}
 	batch, err := db.Unembedded(ctx, w.ID, size)
@@ -180,14 +180,14 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 	}
 	texts := make([]string, len(batch))
 	for i, u := range batch {
-		texts[i] = m.prefix() + textToEmbed(u.Section, u.Content)
+		texts[i] = model.prefix() + textToEmbed(u.Section, u.Content)
 	}
 	var vectors [][]float32
 	var failure error
-	if m.isLocal() {
-		vectors, failure = embedAll(ctx, texts, ix.inBackground(ix.embedBy(m)))
+	if model.isLocal() {
+		vectors, failure = embedAll(ctx, texts, ix.inBackground(ix.embedBy(model)))
 	} else {
-		vectors, failure = ix.askFor(ctx, db, w, m, texts)
+		vectors, failure = ix.askFor(ctx, db, w, model, texts)
 	}
 	made := map[int64][]float32{}
 	for i, v := range vectors {
@@ -208,7 +208,7 @@ func (ix *Index) embedNext(ctx context.Context, db *store.DB, w *store.Work, m m
 		return failure
 	}
 	if failure != nil {
-		return ix.handleEmbedFailure(ctx, db, w, m, failure)
+		return ix.handleEmbedFailure(ctx, db, w, model, failure)
 	}
 	if w.Delayed {
 		return db.NoteProblem(ctx, w.ID, nil)
@@ -236,15 +236,15 @@ func (ix *Index) handleEmbedFailure(
 	ctx context.Context,
 	db *store.DB,
 	w *store.Work,
-	m model,
+	model model,
 	failure error,
 ) error {
-	if m.to.Local() || isPermanent(failure) {
+	if model.to.Local() || isPermanent(failure) {
 		return ix.failSource(ctx, db, w, failure, "the text could not be embedded")
 	}
 	sentence := "the embedding provider could not be used"
-	if m.to.File() {
-		sentence = "the model " + m.to.Model + " could not be used"
+	if model.to.File() {
+		sentence = "the model " + model.to.Model + " could not be used"
 	}
 	problem := sourceError(failure, sentence)
 	if err := db.NoteProblem(ctx, w.ID, &problem); err != nil {

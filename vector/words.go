@@ -36,9 +36,9 @@ type wordList struct {
 // without spaces are searched in the pieces used by the index, and a run of pieces
 // as a phrase.
 func wordsOf(query string) (store.Words, []string) {
-	l := &wordList{seen: map[string]bool{}}
-	fields := l.addGrams(query)
-	l.spoken = terms.LanguagesByWords(strings.FieldsFunc(query, separates))
+	list := &wordList{seen: map[string]bool{}}
+	fields := list.addGrams(query)
+	list.spoken = terms.LanguagesByWords(strings.FieldsFunc(query, separates))
 	before, compounds := "", []string{}
 	for _, field := range fields {
 		parts := partsOf(field)
@@ -46,19 +46,19 @@ func wordsOf(query string) (store.Words, []string) {
 			before = ""
 			continue
 		}
-		l.addField(field, parts)
+		list.addField(field, parts)
 		one := strings.Join(parts, "")
 		switch {
 		case !consistsOf(before, unicode.IsLetter):
 		case consistsOf(one, unicode.IsDigit):
-			l.addPair(before, one)
-		case consistsOf(one, unicode.IsLetter) && !terms.IsFunctionWord(before, l.spoken):
+			list.addPair(before, one)
+		case consistsOf(one, unicode.IsLetter) && !terms.IsFunctionWord(before, list.spoken):
 			compounds = append(compounds, strings.ToLower(before+one))
 		}
 		before = one
 	}
-	l.addCompounds(compounds)
-	return l.words, l.spoken
+	list.addCompounds(compounds)
+	return list.words, list.spoken
 }
 
 // partsOf returns the words of a field, without a letter that an apostrophe ties to

@@ -45,17 +45,17 @@ type Draft struct {
 }
 
 // Create reads a description and stores the API with its operations.
-func (a *APIs) Create(ctx context.Context, db *store.DB, d Draft) (agent.API, error) {
+func (a *APIs) Create(ctx context.Context, db *store.DB, draft Draft) (agent.API, error) {
 	made := agent.API{
-		Name:       strings.TrimSpace(d.Name),
-		URL:        d.URL,
-		Credential: d.Credential,
+		Name:       strings.TrimSpace(draft.Name),
+		URL:        draft.URL,
+		Credential: draft.Credential,
 	}
-	read, err := a.read(ctx, db, &made, d.Document)
+	read, err := a.read(ctx, db, &made, draft.Document)
 	if err != nil {
 		return made, err
 	}
-	made.ServerURL = trimServer(d.Server)
+	made.ServerURL = trimServer(draft.Server)
 	if made.ServerURL == "" && len(made.Servers) > 0 {
 		made.ServerURL = made.Servers[0].URL
 	}
@@ -125,16 +125,16 @@ func (a *APIs) read(
 func (a *APIs) fetch(ctx context.Context, db *store.DB, api *agent.API) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	u, err := a.client.CheckField("url", api.URL)
+	address, err := a.client.CheckField("url", api.URL)
 	if err != nil {
 		return nil, err
 	}
-	call := egress.Call{URL: u, UserAgent: a.userAgent, Accept: "application/json, application/yaml, */*"}
+	call := egress.Call{URL: address, UserAgent: a.userAgent, Accept: "application/json, application/yaml, */*"}
 	credential, err := a.credentials.Find(ctx, db, api.Credential)
 	if err != nil {
 		return nil, err
 	}
-	if credential != nil && credential.Fits(u) {
+	if credential != nil && credential.Fits(address) {
 		call.Credential = credential
 	}
 	req, err := call.Request(ctx)
@@ -180,10 +180,10 @@ func (a *APIs) Request(
 	ctx context.Context,
 	db *store.DB,
 	api *agent.API,
-	o *agent.OperationDefinition,
+	definition *agent.OperationDefinition,
 	c Call,
 ) (*http.Request, error) {
-	call, err := openapi.Request(api.ServerURL, o, c.Arguments)
+	call, err := openapi.Request(api.ServerURL, definition, c.Arguments)
 	if err != nil {
 		return nil, err
 	}

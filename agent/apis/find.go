@@ -35,18 +35,18 @@ func (a *APIs) Find(ctx context.Context, db *store.DB, apiID, words string, allo
 	best := rank(all, words, allow)
 	found := make([]Found, 0, len(best))
 	remaining := maxFoundSchemas
-	for i, o := range best {
+	for index, operation := range best {
 		f := Found{
-			Operation: o.ID,
-			Request:   o.Method + " " + o.Path,
-			Summary:   o.Summary,
+			Operation: operation.ID,
+			Request:   operation.Method + " " + operation.Path,
+			Summary:   operation.Summary,
 		}
-		if i < maxDescribed {
-			_, full, err := db.Operation(ctx, apiID, o.ID)
+		if index < maxDescribed {
+			_, full, err := db.Operation(ctx, apiID, operation.ID)
 			if err != nil {
 				return nil, err
 			}
-			if remaining -= len(full.Parameters); remaining >= 0 || i == 0 {
+			if remaining -= len(full.Parameters); remaining >= 0 || index == 0 {
 				f.Parameters = full.Parameters
 			}
 		}
@@ -84,12 +84,12 @@ func rank(all []agent.Operation, words string, allow *agent.APIAllow) []*agent.O
 
 // score counts the words in an operation. Those in its name and its summary count
 // more.
-func score(o *agent.Operation, words string, queryWords []string) (total int) {
-	if words == o.ID || words == o.Name {
+func score(operation *agent.Operation, words string, queryWords []string) (total int) {
+	if words == operation.ID || words == operation.Name {
 		return 1000
 	}
-	short := strings.ToLower(o.ID + " " + o.Summary + " " + o.Method)
-	long := strings.ToLower(o.Path + " " + strings.Join(o.Tags, " "))
+	short := strings.ToLower(operation.ID + " " + operation.Summary + " " + operation.Method)
+	long := strings.ToLower(operation.Path + " " + strings.Join(operation.Tags, " "))
 	for _, word := range queryWords {
 		stem := strings.TrimSuffix(word, "s")
 		switch {
@@ -99,7 +99,7 @@ func score(o *agent.Operation, words string, queryWords []string) (total int) {
 			total += 2
 		}
 	}
-	if o.Deprecated && total > 0 {
+	if operation.Deprecated && total > 0 {
 		total--
 	}
 	return total

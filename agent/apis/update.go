@@ -44,7 +44,7 @@ func (a *APIs) Update(ctx context.Context, db *store.DB, ref string, change Chan
 	next := before
 	change.Name.Into(&next.Name)
 	change.Credential.Into(&next.Credential)
-	u := Updated{
+	updated := Updated{
 		Added:   []string{},
 		Removed: []string{},
 		Changed: []string{},
@@ -53,32 +53,32 @@ func (a *APIs) Update(ctx context.Context, db *store.DB, ref string, change Chan
 	var operations []agent.OperationDefinition
 	others := change.Name.Given || change.Credential.Given || change.Server.Given
 	if change.Document.Given || change.URL.Given || !others {
-		if operations, err = a.reread(ctx, db, &before, &next, change, &u); err != nil {
-			return u, err
+		if operations, err = a.reread(ctx, db, &before, &next, change, &updated); err != nil {
+			return updated, err
 		}
 	}
 	if change.Server.Given {
 		next.ServerURL = trimServer(change.Server.Value)
 	}
 	if err := a.check(&next, operations); err != nil {
-		return u, err
+		return updated, err
 	}
 	confirmed := change.Confirm != "" && change.Confirm == next.SHA256
 	stored, err := db.UpdateAPI(ctx, next, operations, func(uses []agent.APIUse) error {
 		if operations != nil {
-			u.Reasons = append(u.Reasons, missingOperations(uses, operations)...)
+			updated.Reasons = append(updated.Reasons, missingOperations(uses, operations)...)
 		}
-		if len(u.Reasons) > 0 && !confirmed {
+		if len(updated.Reasons) > 0 && !confirmed {
 			return errConfirm
 		}
 		return nil
 	})
 	if errors.Is(err, errConfirm) {
-		u.API, u.Confirm = before, next.SHA256
-		return u, nil
+		updated.API, updated.Confirm = before, next.SHA256
+		return updated, nil
 	}
-	u.API, u.Reasons = stored, []string{}
-	return u, err
+	updated.API, updated.Reasons = stored, []string{}
+	return updated, err
 }
 
 // reread reads the description and compares it with what is stored.
@@ -87,7 +87,7 @@ func (a *APIs) reread(
 	db *store.DB,
 	before, next *agent.API,
 	change Change,
-	u *Updated,
+	updated *Updated,
 ) ([]agent.OperationDefinition, error) {
 	if change.URL.Into(&next.URL); change.Document.Given {
 		next.URL = change.URL.Value
@@ -103,7 +103,7 @@ func (a *APIs) reread(
 	if err != nil {
 		return nil, err
 	}
-	if err := u.compare(stored, operations); err != nil {
+	if err := updated.compare(stored, operations); err != nil {
 		return nil, err
 	}
 	named := func(servers []agent.APIServer) bool {
@@ -116,9 +116,9 @@ func (a *APIs) reread(
 		!named(next.Servers) &&
 		len(next.Servers) > 0 {
 		next.ServerURL = next.Servers[0].URL
-		u.Reasons = append(u.Reasons, "the server changes from "+before.ServerURL+" to "+next.ServerURL)
+		updated.Reasons = append(updated.Reasons, "the server changes from "+before.ServerURL+" to "+next.ServerURL)
 	}
-	u.Reasons = append(u.Reasons, newServers(stored, operations, next.ServerURL)...)
+	updated.Reasons = append(updated.Reasons, newServers(stored, operations, next.ServerURL)...)
 	return operations, nil
 }
 

@@ -40,25 +40,25 @@ Where the instruction or a field needs the value of a variable, write its name a
 // repeated are stored: for the same instruction, page and variable names, they are
 // performed without calling the model as long as each of their selectors matches
 // exactly one element.
-func (n *Navigator) Act(ctx context.Context, s *browser.Session, a ActRequest) (ActResult, error) {
-	if err := agent.CheckInstruction(a.Instruction); err != nil {
+func (n *Navigator) Act(ctx context.Context, session *browser.Session, request ActRequest) (ActResult, error) {
+	if err := agent.CheckInstruction(request.Instruction); err != nil {
 		return ActResult{}, err
 	}
-	if err := a.Variables.Validate(); err != nil {
+	if err := request.Variables.Validate(); err != nil {
 		return ActResult{}, err
 	}
-	s.Hide(a.Variables)
+	session.Hide(request.Variables)
 	return withTimeout(ctx, "act", func(ctx context.Context) (ActResult, error) {
 		var key []byte
 		address := ""
-		if p := s.ActivePage(); p != nil {
+		if p := session.ActivePage(); p != nil {
 			address = p.Address()
-			key = a.key(p.URL())
+			key = request.key(p.URL())
 		}
 		hosts, _ := siteOf(address)
-		how := typingPolicy{variables: a.Variables, hosts: hosts}
-		if !a.NoCache && key != nil {
-			done, err := replay(ctx, s, key, how)
+		how := typingPolicy{variables: request.Variables, hosts: hosts}
+		if !request.NoCache && key != nil {
+			done, err := replay(ctx, session, key, how)
 			if err != nil {
 				return ActResult{}, err
 			}
@@ -66,7 +66,7 @@ func (n *Navigator) Act(ctx context.Context, s *browser.Session, a ActRequest) (
 				return *done, nil
 			}
 		}
-		return n.choose(ctx, s, a, key, how)
+		return n.choose(ctx, session, request, key, how)
 	})
 }
 
@@ -87,8 +87,8 @@ func (a ActRequest) key(address string) []byte {
 
 // replay performs stored actions. It returns nil if none match or the first one
 // failed.
-func replay(ctx context.Context, s *browser.Session, key []byte, how typingPolicy) (*ActResult, error) {
-	actions, err := s.DB().PlannedActions(ctx, key)
+func replay(ctx context.Context, session *browser.Session, key []byte, how typingPolicy) (*ActResult, error) {
+	actions, err := session.DB().PlannedActions(ctx, key)
 	if err != nil || len(actions) == 0 {
 		return nil, err
 	}
@@ -98,10 +98,10 @@ func replay(ctx context.Context, s *browser.Session, key []byte, how typingPolic
 			selectors = append(selectors, a.Selector)
 		}
 	}
-	if fits, err := s.MatchOnce(ctx, selectors); err != nil || !fits {
+	if fits, err := session.MatchOnce(ctx, selectors); err != nil || !fits {
 		return nil, err
 	}
-	out, done, err := performAll(ctx, s, actions, how)
+	out, done, err := performAll(ctx, session, actions, how)
 	if err == nil {
 		out.Cached = true
 		return &out, nil
@@ -109,18 +109,18 @@ func replay(ctx context.Context, s *browser.Session, key []byte, how typingPolic
 	if done > 0 || ctx.Err() != nil {
 		return nil, err
 	}
-	return nil, s.DB().SetPlannedActions(ctx, key, nil)
+	return nil, session.DB().SetPlannedActions(ctx, key, nil)
 }
 
 // choose has the model choose actions, then performs and stores them.
 func (n *Navigator) choose(
 	ctx context.Context,
-	s *browser.Session,
-	a ActRequest,
+	session *browser.Session,
+	request ActRequest,
 	key []byte,
 	how typingPolicy,
 ) (ActResult, error) {
-	actions, usage, err := n.plan(ctx, s, actPrompt, a.Instruction, a.Variables)
+	actions, usage, err := n.plan(ctx, session, actPrompt, request.Instruction, request.Variables)
 	if err != nil {
 		return ActResult{}, err
 	}
@@ -131,13 +131,13 @@ func (n *Navigator) choose(
 			"cannot be carried out on this page: "+agent.Clip(strings.TrimSpace(actions.reason), 300),
 		)
 	}
-	out, _, err := performAll(ctx, s, actions.list, how)
+	out, _, err := performAll(ctx, session, actions.list, how)
 	if err != nil {
 		return ActResult{}, err
 	}
 	out.Usage = usage
 	if key != nil && isDurable(actions.list) {
-		err = s.DB().SetPlannedActions(ctx, key, actions.list)
+		err = session.DB().SetPlannedActions(ctx, key, actions.list)
 	}
 	return out, err
 }
@@ -167,19 +167,19 @@ type planned struct {
 // plan has the model choose actions on the active tab's page.
 func (n *Navigator) plan(
 	ctx context.Context,
-	s *browser.Session,
+	session *browser.Session,
 	system, instruction string,
-	v agent.Variables,
+	variables agent.Variables,
 ) (out planned, used llm.Usage, err error) {
-	p, err := snapshot(ctx, s, "", pageLength)
+	page, err := snapshot(ctx, session, "", pageLength)
 	if err != nil {
 		return out, used, err
 	}
 	raw, used, err := n.ask(
 		ctx,
-		s.DB(),
+		session.DB(),
 		system,
-		"Instruction: "+s.Hidden(instruction)+"\n"+variablesPrompt(v)+p.prompt(),
+		"Instruction: "+session.Hidden(instruction)+"\n"+variablesPrompt(variables)+page.prompt(),
 		planSchema,
 	)
 	if err != nil {
@@ -191,7 +191,7 @@ func (n *Navigator) plan(
 	}
 	out.reason = answer.Reason
 	for _, c := range answer.Actions[:min(len(answer.Actions), maxActions)] {
-		a, err := p.resolve(ctx, s, c, v)
+		a, err := page.resolve(ctx, session, c, variables)
 		if err != nil {
 			return out, used, err
 		}
@@ -262,33 +262,37 @@ var textSchema = json.RawMessage(
 )
 
 // Extract reads a value from the active tab's page.
-func (n *Navigator) Extract(ctx context.Context, s *browser.Session, x ExtractRequest) (ExtractResult, error) {
-	if err := agent.CheckInstruction(x.Instruction); err != nil {
+func (n *Navigator) Extract(
+	ctx context.Context,
+	session *browser.Session,
+	request ExtractRequest,
+) (ExtractResult, error) {
+	if err := agent.CheckInstruction(request.Instruction); err != nil {
 		return ExtractResult{}, err
 	}
-	schema := x.Schema
+	schema := request.Schema
 	if schema == nil {
 		schema = textSchema
 	} else if err := chat.CheckSchema("schema", schema); err != nil {
 		return ExtractResult{}, err
 	}
 	return withTimeout(ctx, "extract", func(ctx context.Context) (ExtractResult, error) {
-		p, err := snapshot(ctx, s, x.Selector, extractLimit)
+		page, err := snapshot(ctx, session, request.Selector, extractLimit)
 		if err != nil {
 			return ExtractResult{}, err
 		}
 		raw, usage, err := n.ask(
 			ctx,
-			s.DB(),
+			session.DB(),
 			extractPrompt,
-			"Instruction: "+s.Hidden(x.Instruction)+"\n"+p.prompt(),
+			"Instruction: "+session.Hidden(request.Instruction)+"\n"+page.prompt(),
 			schema,
 		)
 		if err != nil {
 			return ExtractResult{}, err
 		}
-		out := ExtractResult{URL: p.url, Title: p.title, Usage: usage}
-		out.Value, err = decodeValue(raw, x.Schema == nil)
+		out := ExtractResult{URL: page.url, Title: page.title, Usage: usage}
+		out.Value, err = decodeValue(raw, request.Schema == nil)
 		return out, err
 	})
 }

@@ -90,9 +90,9 @@ func withTimeout[T any](ctx context.Context, name string, run func(context.Conte
 }
 
 // snapshot reads the active tab.
-func snapshot(ctx context.Context, s *browser.Session, selector string, length int) (page, error) {
+func snapshot(ctx context.Context, session *browser.Session, selector string, length int) (page, error) {
 	timeout := stepTimeout
-	got, err := s.Peek(ctx, agent.Action{
+	got, err := session.Peek(ctx, agent.Action{
 		Action:    "snapshot",
 		Selector:  selector,
 		MaxLength: length,
@@ -102,7 +102,7 @@ func snapshot(ctx context.Context, s *browser.Session, selector string, length i
 		return page{}, err
 	}
 	text, _ := got["text"].(string)
-	p := page{text: s.Hidden(text), truncated: got["truncated"] == true}
+	p := page{text: session.Hidden(text), truncated: got["truncated"] == true}
 	p.url, _ = got["url"].(string)
 	p.title, _ = got["title"].(string)
 	return p, nil

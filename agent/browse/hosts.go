@@ -11,27 +11,27 @@ import (
 
 // domainOf returns the hosts that belong to the site of a URL: its own, and
 // every name of its registered domain.
-func domainOf(u *url.URL) []string {
+func domainOf(address *url.URL) []string {
 	scheme := ""
-	if u.Scheme == "http" {
+	if address.Scheme == "http" {
 		scheme = "http://"
 	}
-	hosts := []string{scheme + u.Host}
-	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
+	hosts := []string{scheme + address.Host}
+	if _, err := netip.ParseAddr(address.Hostname()); err == nil {
 		return hosts
 	}
-	domain, err := publicsuffix.EffectiveTLDPlusOne(u.Hostname())
+	domain, err := publicsuffix.EffectiveTLDPlusOne(address.Hostname())
 	if err != nil {
 		return hosts
 	}
-	if port := u.Port(); port != "" {
+	if port := address.Port(); port != "" {
 		domain += ":" + port
 	}
 	if hosts[0] != scheme+domain {
 		hosts = append(hosts, scheme+domain)
 	}
 	hosts = append(hosts, scheme+"*."+domain)
-	if scheme != "" && u.Port() == "" { // most sites redirect to https
+	if scheme != "" && address.Port() == "" { // most sites redirect to https
 		hosts = append(hosts, domain, "*."+domain)
 	}
 	return hosts

@@ -44,47 +44,50 @@ type plan struct {
 // is wrong with it, for the model and for clients.
 func (p page) resolve(
 	ctx context.Context,
-	s *browser.Session,
-	c modelAction,
-	v agent.Variables,
+	session *browser.Session,
+	action modelAction,
+	variables agent.Variables,
 ) (agent.PlannedAction, error) {
-	a := agent.PlannedAction{Action: c.Action, Description: agent.Clip(strings.TrimSpace(c.Description), 500)}
-	switch c.Action {
+	plannedAction := agent.PlannedAction{
+		Action:      action.Action,
+		Description: agent.Clip(strings.TrimSpace(action.Description), 500),
+	}
+	switch action.Action {
 	case "type":
-		a.Text, a.Clear = &c.Text, true
+		plannedAction.Text, plannedAction.Clear = &action.Text, true
 	case "press":
-		a.Key = c.Text
+		plannedAction.Key = action.Text
 	case "select":
-		a.Label = &c.Text
+		plannedAction.Label = &action.Text
 	case "scroll":
-		a.Direction = c.Text
-		if a.Direction != "up" {
-			a.Direction = "down"
+		plannedAction.Direction = action.Text
+		if plannedAction.Direction != "up" {
+			plannedAction.Direction = "down"
 		}
 	}
-	if c.Ref == "" && (c.Action == "press" || c.Action == "scroll") {
-		return a, nil
+	if action.Ref == "" && (action.Action == "press" || action.Action == "scroll") {
+		return plannedAction, nil
 	}
-	e, ok := p.find(c.Ref)
+	element, ok := p.find(action.Ref)
 	if !ok {
-		return a, errNoElement
+		return plannedAction, errNoElement
 	}
-	a.Selector = "aria-ref=" + e.ref
+	plannedAction.Selector = "aria-ref=" + element.ref
 	var candidates []string
-	if e.selector != "" {
-		candidates = append(candidates, e.selector)
+	if element.selector != "" {
+		candidates = append(candidates, element.selector)
 	}
-	t, err := s.Locate(ctx, a.Selector, stepTimeout, candidates...)
+	t, err := session.Locate(ctx, plannedAction.Selector, stepTimeout, candidates...)
 	if err != nil {
-		return a, err
+		return plannedAction, err
 	}
 	if t.Selector != "" {
-		a.Selector = t.Selector
+		plannedAction.Selector = t.Selector
 	}
-	if c.Action == "type" && t.Secret && !v.UsedIn(c.Text) {
-		return a, errPassword
+	if action.Action == "type" && t.Secret && !variables.UsedIn(action.Text) {
+		return plannedAction, errPassword
 	}
-	return a, nil
+	return plannedAction, nil
 }
 
 // errNoElement is the error for a ref that is not on the page.

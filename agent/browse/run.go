@@ -85,44 +85,44 @@ Where a field needs the value of a variable, write its name as %name%; you do no
 
 // loop performs steps until the browse ends. An error is a failure of the model
 // or the session, or the end of ctx.
-func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
-	if r.o.URL != "" {
-		if err := r.step(
+func (run *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
+	if run.o.URL != "" {
+		if err := run.step(
 			ctx,
-			modelAction{Action: "navigate", Text: r.o.URL, Description: "Open the first page."},
+			modelAction{Action: "navigate", Text: run.o.URL, Description: "Open the first page."},
 			page{},
 		); err != nil {
 			return agent.BrowseFailed, agent.Explain(err), ctx.Err()
 		}
 	}
 	for {
-		p, problem, err := r.readPage(ctx)
+		page, problem, err := run.readPage(ctx)
 		if err != nil || problem != "" {
 			return agent.BrowseFailed, problem, err
 		}
-		if r.pages.add(p.hash()) {
-			if status, reason, err := r.stuck(ctx, "The page does not change any more."); err != nil || status != "" {
+		if run.pages.add(page.hash()) {
+			if status, reason, err := run.stuck(ctx, "The page does not change any more."); err != nil || status != "" {
 				return status, reason, err
 			}
 			continue
 		}
 		switch {
-		case r.row.StepCount >= r.row.MaxSteps:
-			return agent.BrowseLimit, fmt.Sprintf("it did %d steps", r.row.StepCount), nil
-		case r.row.InputTokens+r.row.OutputTokens >= int64(r.row.MaxTokens):
+		case run.row.StepCount >= run.row.MaxSteps:
+			return agent.BrowseLimit, fmt.Sprintf("it did %d steps", run.row.StepCount), nil
+		case run.row.InputTokens+run.row.OutputTokens >= int64(run.row.MaxTokens):
 			return agent.BrowseLimit, fmt.Sprintf(
 				"the model read and wrote %d tokens",
-				r.row.InputTokens+r.row.OutputTokens,
+				run.row.InputTokens+run.row.OutputTokens,
 			), nil
 		}
-		next, err := r.askNext(ctx, p)
+		next, err := run.askNext(ctx, page)
 		if err != nil {
 			return "", "", err
 		}
 		if next.Action == "done" {
-			return agent.BrowseDone, "", r.setResult(ctx, p, next.Text)
+			return agent.BrowseDone, "", run.setResult(ctx, page, next.Text)
 		}
-		status, reason, err := r.carryOut(ctx, p, next)
+		status, reason, err := run.carryOut(ctx, page, next)
 		if err != nil || status != "" {
 			return status, reason, err
 		}
@@ -131,30 +131,30 @@ func (r *run) loop(ctx context.Context) (agent.BrowseStatus, string, error) {
 
 // readPage reads the page once no person is in control. problem says why the browse
 // may not be on the page.
-func (r *run) readPage(ctx context.Context) (p page, problem string, err error) {
+func (run *run) readPage(ctx context.Context) (page page, problem string, err error) {
 	for {
-		if err := r.awaitControl(ctx); err != nil {
-			return p, "", err
+		if err := run.awaitControl(ctx); err != nil {
+			return page, "", err
 		}
-		p, err = snapshot(ctx, r.s, "", pageLength)
-		if err != nil && r.s.Status() == agent.SessionTakeover {
+		page, err = snapshot(ctx, run.s, "", pageLength)
+		if err != nil && run.s.Status() == agent.SessionTakeover {
 			continue // a person came in between
 		}
 		if err != nil {
-			return p, "", err
+			return page, "", err
 		}
-		if active := r.s.ActivePage(); active != nil && !r.allows(active.Address()) {
-			return p, "it left the allowed hosts for " + hostOf(active.Address()), nil
+		if active := run.s.ActivePage(); active != nil && !run.allows(active.Address()) {
+			return page, "it left the allowed hosts for " + hostOf(active.Address()), nil
 		}
-		return p, "", nil
+		return page, "", nil
 	}
 }
 
 // awaitControl waits until no person is in control.
-func (r *run) awaitControl(ctx context.Context) error {
-	changed, end := r.s.Changes()
+func (run *run) awaitControl(ctx context.Context) error {
+	changed, end := run.s.Changes()
 	defer end()
-	for r.s.Status() == agent.SessionTakeover {
+	for run.s.Status() == agent.SessionTakeover {
 		select {
 		case <-changed:
 		case <-ctx.Done():
@@ -166,12 +166,12 @@ func (r *run) awaitControl(ctx context.Context) error {
 
 // allows reports whether the browse may be on a page. Blank and error pages have no
 // host.
-func (r *run) allows(address string) bool {
-	if r.anyHost || strings.HasPrefix(address, "about:") || strings.HasPrefix(address, "chrome-error:") {
+func (run *run) allows(address string) bool {
+	if run.anyHost || strings.HasPrefix(address, "about:") || strings.HasPrefix(address, "chrome-error:") {
 		return true
 	}
 	u, err := url.Parse(address)
-	return err == nil && r.typing.hosts.Fit(u)
+	return err == nil && run.typing.hosts.Fit(u)
 }
 
 func hostOf(address string) string {
@@ -190,102 +190,102 @@ func (p page) hash() string {
 }
 
 // askNext has the model choose the next step.
-func (r *run) askNext(ctx context.Context, p page) (nextStep, error) {
-	raw, err := r.ask(ctx, browsePrompt, p.prompt(), stepSchema)
+func (run *run) askNext(ctx context.Context, p page) (nextStep, error) {
+	raw, err := run.ask(ctx, browsePrompt, p.prompt(), stepSchema)
 	var next nextStep
 	if err == nil {
 		err = json.Unmarshal(raw, &next)
 	}
-	if note := strings.TrimSpace(next.Note); note != "" && len(r.notes)+len(note) < maxNotes {
-		r.notes += note + "\n"
+	if note := strings.TrimSpace(next.Note); note != "" && len(run.notes)+len(note) < maxNotes {
+		run.notes += note + "\n"
 	}
 	return next, err
 }
 
 // ask calls the model with the progress of the browse before text, and counts its
 // tokens.
-func (r *run) ask(ctx context.Context, system, text string, schema json.RawMessage) (json.RawMessage, error) {
-	raw, usage, err := r.n.ask(ctx, r.db, system, r.progress()+text, schema)
-	r.row.InputTokens += usage.Input
-	r.row.OutputTokens += usage.Output
+func (run *run) ask(ctx context.Context, system, text string, schema json.RawMessage) (json.RawMessage, error) {
+	raw, usage, err := run.n.ask(ctx, run.db, system, run.progress()+text, schema)
+	run.row.InputTokens += usage.Input
+	run.row.OutputTokens += usage.Output
 	return raw, err
 }
 
 // progress describes the goal and what was done so far.
-func (r *run) progress() string {
-	var b strings.Builder
-	hosts := strings.Join(r.o.Hosts, ", ")
-	if r.anyHost {
+func (run *run) progress() string {
+	var builder strings.Builder
+	hosts := strings.Join(run.o.Hosts, ", ")
+	if run.anyHost {
 		hosts = "all"
 	}
 	fmt.Fprintf(
-		&b,
+		&builder,
 		"Goal: %s\nAllowed hosts: %s\n%sStep %d of at most %d.\n",
-		r.row.Goal,
+		run.row.Goal,
 		hosts,
-		variablesPrompt(r.o.Variables),
-		r.row.StepCount+1,
-		r.row.MaxSteps,
+		variablesPrompt(run.o.Variables),
+		run.row.StepCount+1,
+		run.row.MaxSteps,
 	)
-	if len(r.steps) > 0 {
-		b.WriteString("Done so far:\n")
+	if len(run.steps) > 0 {
+		builder.WriteString("Done so far:\n")
 	}
-	for _, s := range r.steps[max(len(r.steps)-shownSteps, 0):] {
+	for _, s := range run.steps[max(len(run.steps)-shownSteps, 0):] {
 		outcome := "done"
 		if s.Error != "" {
 			outcome = "failed: " + s.Error
 		}
 		fmt.Fprintf(
-			&b, "%d. %s %q: %s\n", s.Step, s.Action,
+			&builder, "%d. %s %q: %s\n", s.Step, s.Action,
 			agent.Clip(s.Description+" "+s.Text, 300),
 			outcome,
 		)
 	}
-	if r.notes != "" {
-		b.WriteString("Your notes, from pages:\n<notes>\n" + asData(r.notes) + "</notes>\n")
+	if run.notes != "" {
+		builder.WriteString("Your notes, from pages:\n<notes>\n" + asData(run.notes) + "</notes>\n")
 	}
-	return b.String()
+	return builder.String()
 }
 
 // carryOut carries out the model's choice. A non-empty status ends the browse.
-func (r *run) carryOut(ctx context.Context, p page, next nextStep) (agent.BrowseStatus, string, error) {
+func (run *run) carryOut(ctx context.Context, page page, next nextStep) (agent.BrowseStatus, string, error) {
 	if next.Action == "ask_person" {
 		reason := strings.TrimSpace(next.Text)
 		if reason == "" {
 			reason = "A person is needed."
 		}
-		return r.stuck(ctx, reason)
+		return run.stuck(ctx, reason)
 	}
-	if next.Action == "navigate" && !r.allows(next.Text) {
+	if next.Action == "navigate" && !run.allows(next.Text) {
 		return agent.BrowseFailed, "it was about to leave the allowed hosts for " + hostOf(next.Text), nil
 	}
-	err := r.step(ctx, next.modelAction, p)
+	err := run.step(ctx, next.modelAction, page)
 	switch {
 	case ctx.Err() != nil:
 		return "", "", ctx.Err()
 	case err == nil:
-		r.failures = repeats{}
+		run.failures = repeats{}
 		return "", "", nil
 	case errors.Is(err, errPassword):
-		return r.stuck(ctx, "A password or code is needed that is in no variable.")
-	case r.s.Status() != agent.SessionTakeover && r.failures.add(agent.Explain(err)):
-		return r.stuck(ctx, agent.Explain(err))
+		return run.stuck(ctx, "A password or code is needed that is in no variable.")
+	case run.s.Status() != agent.SessionTakeover && run.failures.add(agent.Explain(err)):
+		return run.stuck(ctx, agent.Explain(err))
 	}
 	return "", "", nil
 }
 
 // step performs an action and stores it.
-func (r *run) step(ctx context.Context, c modelAction, p page) error {
+func (run *run) step(ctx context.Context, action modelAction, page page) error {
 	began := time.Now()
-	a, err := r.perform(ctx, c, p)
+	plannedAction, err := run.perform(ctx, action, page)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	s := agent.BrowseStep{
-		Action:      c.Action,
-		Selector:    a.Selector,
-		Text:        c.Text,
-		Description: c.Description,
+		Action:      action.Action,
+		Selector:    plannedAction.Selector,
+		Text:        action.Text,
+		Description: action.Description,
 		DurationMS:  time.Since(began).Milliseconds(),
 		CreatedAt:   agent.At(began),
 	}
@@ -295,105 +295,109 @@ func (r *run) step(ctx context.Context, c modelAction, p page) error {
 	if errors.Is(err, errPassword) {
 		s.Text = "" // it may be one
 	}
-	return errors.Join(err, r.record(ctx, s))
+	return errors.Join(err, run.record(ctx, s))
 }
 
 // perform performs an action that the model chose.
-func (r *run) perform(ctx context.Context, c modelAction, p page) (a agent.PlannedAction, err error) {
+func (run *run) perform(
+	ctx context.Context,
+	action modelAction,
+	page page,
+) (plannedAction agent.PlannedAction, err error) {
 	timeout := stepTimeout
-	switch c.Action {
+	switch action.Action {
 	case "navigate":
 		timeout = 3 * stepTimeout
-		_, err = r.s.Do(ctx, agent.Action{
+		_, err = run.s.Do(ctx, agent.Action{
 			Action:    "navigate",
-			URL:       c.Text,
+			URL:       action.Text,
 			WaitUntil: "domcontentloaded",
 			Timeout:   &timeout,
 		})
 	case "back":
-		_, err = r.s.Do(ctx, agent.Action{Action: "back", Timeout: &timeout})
+		_, err = run.s.Do(ctx, agent.Action{Action: "back", Timeout: &timeout})
 	case "wait":
 		timeout = waitMilliseconds
-		_, err = r.s.Do(ctx, agent.Action{Action: "wait", Timeout: &timeout})
+		_, err = run.s.Do(ctx, agent.Action{Action: "wait", Timeout: &timeout})
 	default:
-		if a, err = p.resolve(ctx, r.s, c, r.o.Variables); err == nil {
-			_, _, err = r.typing.perform(ctx, r.s, a)
+		if plannedAction, err = page.resolve(ctx, run.s, action, run.o.Variables); err == nil {
+			_, _, err = run.typing.perform(ctx, run.s, plannedAction)
 		}
-		return a, err
+		return plannedAction, err
 	}
 	if err == nil {
-		_, _, err = r.s.Settle(ctx)
+		_, _, err = run.s.Settle(ctx)
 	}
-	return a, err
+	return plannedAction, err
 }
 
 // record stores a step that was done.
-func (r *run) record(ctx context.Context, s agent.BrowseStep) error {
-	r.row.StepCount++
-	s.Step = r.row.StepCount
-	s.Selector, s.Text = agent.Clip(s.Selector, 500), agent.Clip(r.s.Hidden(s.Text), 500)
-	s.Description, s.Error = agent.Clip(r.s.Hidden(s.Description), 500), agent.Clip(r.s.Hidden(s.Error), 500)
-	if p := r.s.ActivePage(); p != nil {
+func (run *run) record(ctx context.Context, s agent.BrowseStep) error {
+	run.row.StepCount++
+	s.Step = run.row.StepCount
+	s.Selector, s.Text = agent.Clip(s.Selector, 500), agent.Clip(run.s.Hidden(s.Text), 500)
+	s.Description, s.Error = agent.Clip(run.s.Hidden(s.Description), 500), agent.Clip(run.s.Hidden(s.Error), 500)
+	if p := run.s.ActivePage(); p != nil {
 		s.URL = agent.Clip(p.URL(), 2_000)
 	}
-	r.steps = append(r.steps, s)
-	return r.db.UpdateBrowse(ctx, r.row, s)
+	run.steps = append(run.steps, s)
+	return run.db.UpdateBrowse(ctx, run.row, s)
 }
 
 // stuck asks for a person if that is allowed, and waits. A non-empty status ends the
 // browse; "" means that the person has helped.
-func (r *run) stuck(ctx context.Context, reason string) (agent.BrowseStatus, string, error) {
-	if !r.row.Takeover || r.takeovers >= maxTakeovers || r.row.StepCount >= r.row.MaxSteps {
+func (run *run) stuck(ctx context.Context, reason string) (agent.BrowseStatus, string, error) {
+	if !run.row.Takeover || run.takeovers >= maxTakeovers || run.row.StepCount >= run.row.MaxSteps {
 		return agent.BrowseStuck, reason, nil
 	}
-	r.takeovers++
+	run.takeovers++
 	began := time.Now()
-	t, err := r.awaitPerson(ctx, reason)
+	takeover, err := run.awaitPerson(ctx, reason)
 	if err != nil {
 		return "", "", err
 	}
-	s := agent.BrowseStep{
+	step := agent.BrowseStep{
 		Action:      "takeover",
 		Description: reason,
-		Text:        t.Note,
+		Text:        takeover.Note,
 		DurationMS:  time.Since(began).Milliseconds(),
 		CreatedAt:   agent.At(began),
 	}
-	if t.Status != agent.TakeoverCompleted {
-		s.Error = "nobody helped: the takeover is " + string(t.Status)
+	if takeover.Status != agent.TakeoverCompleted {
+		step.Error = "nobody helped: the takeover is " + string(takeover.Status)
 	}
-	r.row.Status, r.row.Reason, r.row.TakeoverID = agent.BrowseRunning, "", ""
-	if err := r.record(ctx, s); err != nil {
+	run.row.Status, run.row.Reason, run.row.TakeoverID = agent.BrowseRunning, "", ""
+	if err := run.record(ctx, step); err != nil {
 		return "", "", err
 	}
-	if s.Error != "" {
+	if step.Error != "" {
 		return agent.BrowseStuck, reason, nil
 	}
-	r.pages, r.failures = repeats{}, repeats{}
+	run.pages, run.failures = repeats{}, repeats{}
 	return "", "", nil
 }
 
 // awaitPerson requests a takeover, or joins the open one, and waits for its end.
-func (r *run) awaitPerson(ctx context.Context, reason string) (agent.Takeover, error) {
+func (run *run) awaitPerson(ctx context.Context, reason string) (agent.Takeover, error) {
 	limit := takeoverSeconds
-	t, err := r.n.options.Live.RequestTakeover(ctx, r.s, agent.TakeoverOptions{
-		Reason:  agent.Clip(r.s.Hidden(reason), 1_000),
+	takeover, err := run.n.options.Live.RequestTakeover(ctx, run.s, agent.TakeoverOptions{
+		Reason:  agent.Clip(run.s.Hidden(reason), 1_000),
 		Timeout: &limit,
 	})
 	var known *agent.Error
 	if errors.As(err, &known) && known.Code == agent.CodeConflict {
-		t.ID, _ = known.Details["existing_id"].(string)
+		takeover.ID, _ = known.Details["existing_id"].(string)
 	} else if err != nil {
-		return t, err
+		return takeover, err
 	}
-	r.row.Status, r.row.Reason, r.row.TakeoverID = agent.BrowseWaiting, agent.Clip(reason, 1_000), t.ID
-	if err := r.db.UpdateBrowse(ctx, r.row); err != nil {
-		return t, err
+	run.row.Status, run.row.Reason, run.row.TakeoverID = agent.BrowseWaiting, agent.Clip(reason, 1_000), takeover.ID
+	if err := run.db.UpdateBrowse(ctx, run.row); err != nil {
+		return takeover, err
 	}
 	ended := make(chan struct{})
-	defer r.n.options.Live.OnTakeoverEnd(
-		r.s,
-		t.ID,
+	defer run.n.options.Live.OnTakeoverEnd(
+		run.s,
+		takeover.ID,
 		func() { close(ended) },
 	)()
 	select {
@@ -401,23 +405,23 @@ func (r *run) awaitPerson(ctx context.Context, reason string) (agent.Takeover, e
 	case <-ctx.Done():
 		calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
-		return t, errors.Join(ctx.Err(), r.n.options.Live.CancelTakeover(calling, r.db, t.ID))
+		return takeover, errors.Join(ctx.Err(), run.n.options.Live.CancelTakeover(calling, run.db, takeover.ID))
 	}
-	return r.db.Takeover(ctx, r.s.ID(), t.ID)
+	return run.db.Takeover(ctx, run.s.ID(), takeover.ID)
 }
 
 // setResult sets the result: the model's text or, with a schema, the value that the
 // model returns for it.
-func (r *run) setResult(ctx context.Context, p page, text string) error {
-	r.row.Result = agent.Clip(r.s.Hidden(text), maxResultBytes)
-	if r.o.OutputSchema == nil {
+func (run *run) setResult(ctx context.Context, page page, text string) error {
+	run.row.Result = agent.Clip(run.s.Hidden(text), maxResultBytes)
+	if run.o.OutputSchema == nil {
 		return nil
 	}
-	raw, err := r.ask(
+	raw, err := run.ask(
 		ctx,
 		concludePrompt,
-		"Result: "+asData(text)+"\n"+p.prompt(),
-		r.o.OutputSchema,
+		"Result: "+asData(text)+"\n"+page.prompt(),
+		run.o.OutputSchema,
 	)
 	if err != nil {
 		return err
@@ -425,7 +429,7 @@ func (r *run) setResult(ctx context.Context, p page, text string) error {
 	if len(raw) > maxResultBytes {
 		return agent.Errorf(agent.CodeUpstream, "the result is longer than %d KB", maxResultBytes>>10)
 	}
-	r.row.Result, err = decodeValue(raw, false)
+	run.row.Result, err = decodeValue(raw, false)
 	return err
 }
 

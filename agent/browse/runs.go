@@ -46,24 +46,28 @@ func (n *Navigator) Stop() {
 
 // Browse has the agent's model pursue a goal in a session, in the background. It
 // returns the browse as it starts. One browse runs per session at a time.
-func (n *Navigator) Browse(ctx context.Context, s *browser.Session, o agent.BrowseOptions) (agent.Browse, error) {
-	r, err := n.newRun(ctx, s, o)
+func (n *Navigator) Browse(
+	ctx context.Context,
+	session *browser.Session,
+	options agent.BrowseOptions,
+) (agent.Browse, error) {
+	run, err := n.newRun(ctx, session, options)
 	if err != nil {
 		return agent.Browse{}, err
 	}
-	begun := r.row
-	life, err := n.begin(r)
+	begun := run.row
+	life, err := n.begin(run)
 	if err != nil {
 		return begun, err
 	}
-	if err := s.DB().CreateBrowse(ctx, r.row); err != nil {
-		n.end(r)
+	if err := session.DB().CreateBrowse(ctx, run.row); err != nil {
+		n.end(run)
 		return begun, err
 	}
-	s.Hide(o.Variables)
+	session.Hide(options.Variables)
 	go func() {
-		defer n.end(r)
-		r.execute(life)
+		defer n.end(run)
+		run.execute(life)
 	}()
 	return begun, nil
 }
@@ -91,81 +95,81 @@ func (n *Navigator) end(r *run) {
 }
 
 // newRun checks the options of a browse and prepares it.
-func (n *Navigator) newRun(ctx context.Context, s *browser.Session, o agent.BrowseOptions) (*run, error) {
-	if err := o.Validate(); err != nil {
+func (n *Navigator) newRun(ctx context.Context, session *browser.Session, options agent.BrowseOptions) (*run, error) {
+	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	if o.OutputSchema != nil {
-		if err := chat.CheckSchema("output_schema", o.OutputSchema); err != nil {
+	if options.OutputSchema != nil {
+		if err := chat.CheckSchema("output_schema", options.OutputSchema); err != nil {
 			return nil, err
 		}
 	}
 	r := &run{
 		n:    n,
-		s:    s,
-		db:   s.DB(),
-		o:    o,
+		s:    session,
+		db:   session.DB(),
+		o:    options,
 		done: make(chan struct{}),
 	}
 	if err := r.setHosts(); err != nil {
 		return nil, err
 	}
-	if err := n.options.Chat.CheckModel(ctx, s.DB()); err != nil {
+	if err := n.options.Chat.CheckModel(ctx, session.DB()); err != nil {
 		return nil, err
 	}
 	r.row = agent.Browse{
 		ID:        agent.NewID(agent.KindBrowse),
-		SessionID: s.ID(),
+		SessionID: session.ID(),
 		Status:    agent.BrowseRunning,
-		Goal:      s.Hidden(o.Goal),
+		Goal:      session.Hidden(options.Goal),
 		Hosts:     r.o.Hosts,
 		MaxSteps:  agent.DefaultBrowseSteps,
 		MaxTokens: agent.DefaultBrowseTokens,
-		Takeover:  o.Takeover == nil || *o.Takeover,
-		Variables: append([]string{}, slices.Sorted(maps.Keys(o.Variables))...),
+		Takeover:  options.Takeover == nil || *options.Takeover,
+		Variables: append([]string{}, slices.Sorted(maps.Keys(options.Variables))...),
 		CreatedAt: agent.Now(),
 	}
-	if o.MaxSteps != nil {
-		r.row.MaxSteps = *o.MaxSteps
+	if options.MaxSteps != nil {
+		r.row.MaxSteps = *options.MaxSteps
 	}
-	if o.MaxTokens != nil {
-		r.row.MaxTokens = *o.MaxTokens
+	if options.MaxTokens != nil {
+		r.row.MaxTokens = *options.MaxTokens
 	}
 	return r, nil
 }
 
 // setHosts determines where the browse may go: by default, the site of the page
 // with which it begins.
-func (r *run) setHosts() error {
-	first, field := r.o.URL, "url"
+func (run *run) setHosts() error {
+	first, field := run.o.URL, "url"
 	if first == "" {
 		field = "hosts"
-		if p := r.s.ActivePage(); p != nil {
+		if p := run.s.ActivePage(); p != nil {
 			first = p.Address()
 		}
 	}
 	site, names := siteOf(first)
 	switch {
-	case site == nil && r.o.URL == "":
+	case site == nil && run.o.URL == "":
 		return agent.Invalid("url", "is required, since no page is open")
 	case site == nil:
 		return agent.Invalid("url", "must be an address that begins with https:// or http://")
-	case len(r.o.Hosts) == 0:
-		r.typing, r.o.Hosts = typingPolicy{variables: r.o.Variables, hosts: site, textToo: true}, names
+	case len(run.o.Hosts) == 0:
+		run.typing, run.o.Hosts = typingPolicy{variables: run.o.Variables, hosts: site, textToo: true}, names
 		return nil
-	case len(r.o.Hosts) == 1 && r.o.Hosts[0] == "*":
-		if len(r.o.Variables) > 0 {
+	case len(run.o.Hosts) == 1 && run.o.Hosts[0] == "*":
+		if len(run.o.Variables) > 0 {
 			return agent.Invalid("hosts", "must name the hosts that may get the variables")
 		}
-		r.anyHost = true
+		run.anyHost = true
 		return nil
 	}
-	hosts, err := egress.ParseHosts("hosts", r.o.Hosts)
+	hosts, err := egress.ParseHosts("hosts", run.o.Hosts)
 	if err != nil {
 		return err
 	}
-	r.typing = typingPolicy{
-		variables: r.o.Variables,
+	run.typing = typingPolicy{
+		variables: run.o.Variables,
 		hosts:     hosts,
 		textToo:   true,
 	}
@@ -194,19 +198,19 @@ func (n *Navigator) Wait(ctx context.Context, id string) {
 // ended, the error is CONFLICT.
 func (n *Navigator) Cancel(ctx context.Context, db *store.DB, sessionID, id string) error {
 	n.mu.Lock()
-	r := n.running[id]
+	run := n.running[id]
 	n.mu.Unlock()
-	if r == nil || r.db != db || r.row.SessionID != sessionID {
+	if run == nil || run.db != db || run.row.SessionID != sessionID {
 		b, _, err := db.Browse(ctx, sessionID, id)
 		if err != nil {
 			return err
 		}
 		return agent.Errorf(agent.CodeConflict, "it has ended: it is %s", b.Status).With("status", b.Status)
 	}
-	r.cancelled.Store(true)
-	r.cancel()
+	run.cancelled.Store(true)
+	run.cancel()
 	select {
-	case <-r.done:
+	case <-run.done:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -214,25 +218,25 @@ func (n *Navigator) Cancel(ctx context.Context, db *store.DB, sessionID, id stri
 }
 
 // execute runs the browse to its end and stores that.
-func (r *run) execute(ctx context.Context) {
-	status, reason := r.runWithLimits(ctx)
-	r.row.Status, r.row.Reason, r.row.TakeoverID, r.row.EndedAt =
-		status, agent.Clip(r.s.Hidden(reason), 1_000), "", agent.Now()
+func (run *run) execute(ctx context.Context) {
+	status, reason := run.runWithLimits(ctx)
+	run.row.Status, run.row.Reason, run.row.TakeoverID, run.row.EndedAt =
+		status, agent.Clip(run.s.Hidden(reason), 1_000), "", agent.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	if err := r.db.UpdateBrowse(ctx, r.row); err != nil {
-		r.n.log.Error("store end of browse", "browse", r.row.ID, "error", err)
+	if err := run.db.UpdateBrowse(ctx, run.row); err != nil {
+		run.n.log.Error("store end of browse", "browse", run.row.ID, "error", err)
 	}
 }
 
 // runWithLimits runs loop within the browse's time limit, until the browse is cancelled,
 // the session ends or the server stops.
-func (r *run) runWithLimits(life context.Context) (status agent.BrowseStatus, reason string) {
+func (run *run) runWithLimits(life context.Context) (status agent.BrowseStatus, reason string) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.n.log.Error(
+			run.n.log.Error(
 				"browse",
-				"browse", r.row.ID,
+				"browse", run.row.ID,
 				"error", fmt.Sprintf("panic: %v\n%s", p, debug.Stack()),
 			)
 			status, reason = agent.BrowseFailed, "an internal error"
@@ -240,16 +244,16 @@ func (r *run) runWithLimits(life context.Context) (status agent.BrowseStatus, re
 	}()
 	ctx, cancel := context.WithTimeout(life, maxDuration)
 	defer cancel()
-	defer context.AfterFunc(r.s.Context(), cancel)()
-	status, reason, err := r.loop(ctx)
+	defer context.AfterFunc(run.s.Context(), cancel)()
+	status, reason, err := run.loop(ctx)
 	switch {
 	case err == nil:
 		return status, reason
-	case r.cancelled.Load():
+	case run.cancelled.Load():
 		return agent.BrowseCancelled, "it was cancelled"
 	case life.Err() != nil:
 		return agent.BrowseFailed, "the server was stopped"
-	case r.s.Context().Err() != nil:
+	case run.s.Context().Err() != nil:
 		return agent.BrowseFailed, "the session was closed"
 	case ctx.Err() != nil:
 		return agent.BrowseLimit, fmt.Sprintf("it took %d minutes", int(maxDuration.Minutes()))

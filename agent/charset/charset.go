@@ -140,15 +140,15 @@ func Declared(text []byte) string {
 	if found := xmlDeclaration().FindSubmatch(head); found != nil {
 		return string(found[1])
 	}
-	for r := markup.New(head); ; {
-		switch r.Next() {
+	for reader := markup.New(head); ; {
+		switch reader.Next() {
 		case markup.End:
 			return ""
 		case markup.StartTag:
-			if string(r.Name()) != "meta" {
+			if string(reader.Name()) != "meta" {
 				continue
 			}
-			for key, value, ok := r.Attr(); ok; key, value, ok = r.Attr() {
+			for key, value, ok := reader.Attr(); ok; key, value, ok = reader.Attr() {
 				if string(key) == "charset" {
 					return string(value)
 				}

@@ -40,14 +40,14 @@ func (c *Chat) Answer(
 		return err
 	}
 	ctx = WithKey(ctx, db.ID()+":"+store.AnswerKey(message.ID))
-	x := Request{
+	request := Request{
 		Messages: newestWithin(historyUpTo(history, message), historyTokens),
 		Tools:    Choice{None: how.Public},
 		Channel:  channel,
 	}
 	handedOver := false
 	if how.Handover != nil {
-		x.Extra = []Tool{handoverTool(func() {
+		request.Extra = []Tool{handoverTool(func() {
 			handedOver = true
 			how.Handover()
 		})}
@@ -61,7 +61,7 @@ func (c *Chat) Answer(
 			return nil
 		}
 	}
-	answer, err := c.answer(ctx, db, model, settings, x, onEvent)
+	answer, err := c.answer(ctx, db, model, settings, request, onEvent)
 	if err != nil && answer.Text == "" && !handedOver {
 		return err
 	}

@@ -35,10 +35,11 @@ type answerMetadata struct {
 
 // metadata returns k with the contents of an answer as JSON. If it is longer
 // than limit bytes, the text of passages is dropped, then the calls of tools.
-func (k answerMetadata) metadata(a Answer, limit int) (json.RawMessage, error) {
+func (k answerMetadata) metadata(answer Answer, limit int) (json.RawMessage, error) {
 	k.Mode, k.Model, k.Usage, k.ToolCalls, k.Sources, k.Queries =
-		a.Mode, a.Model, a.Usage, shortenArguments(a.ToolCalls), references(a.Sources, a.Text), a.Queries
-	k.Pending = a.Pending
+		answer.Mode, answer.Model, answer.Usage, shortenArguments(answer.ToolCalls),
+		references(answer.Sources, answer.Text), answer.Queries
+	k.Pending = answer.Pending
 	raw, err := json.Marshal(k)
 	if err == nil && len(raw) > limit {
 		for i := range k.Sources {
@@ -76,14 +77,14 @@ func (c *Chat) storeAnswer(
 
 // storedAnswer returns the answer stored as a message. Missing or modified metadata
 // is ignored as far as necessary.
-func storedAnswer(m *agent.Message, asJSON bool) Answer {
-	if m == nil {
+func storedAnswer(message *agent.Message, asJSON bool) Answer {
+	if message == nil {
 		return Answer{}
 	}
 	var meta answerMetadata
-	_ = json.Unmarshal(m.Metadata, &meta)
-	a := Answer{
-		Text:      m.Content,
+	_ = json.Unmarshal(message.Metadata, &meta)
+	answer := Answer{
+		Text:      message.Content,
 		Mode:      meta.Mode,
 		Model:     meta.Model,
 		Usage:     meta.Usage,
@@ -93,12 +94,12 @@ func storedAnswer(m *agent.Message, asJSON bool) Answer {
 		Pending:   meta.Pending,
 	}
 	for _, r := range meta.Sources {
-		a.Sources = append(a.Sources, r.citation())
+		answer.Sources = append(answer.Sources, r.citation())
 	}
 	if asJSON {
-		a.JSON = jsonIn(a.Text)
+		answer.JSON = jsonIn(answer.Text)
 	}
-	return a
+	return answer
 }
 
 // shortenArguments returns calls with arguments short enough to be stored.
@@ -158,13 +159,13 @@ const maxStoredPassage = 4 << 10
 func references(list []Citation, text string) []reference {
 	cited := numbersIn(text)
 	kept := make([]reference, len(list))
-	for i, c := range list {
-		from := c.Metadata
-		kept[i] = reference{
-			Number:     c.Number,
-			SourceID:   c.SourceID,
+	for index, citation := range list {
+		from := citation.Metadata
+		kept[index] = reference{
+			Number:     citation.Number,
+			SourceID:   citation.SourceID,
 			SourceName: from.SourceName,
-			ChunkID:    c.ID,
+			ChunkID:    citation.ID,
 			Page:       from.Page,
 			LastPage:   from.LastPage,
 			Section:    from.Section,
@@ -173,11 +174,11 @@ func references(list []Citation, text string) []reference {
 			LastLine:   from.LastLine,
 			Place:      from.Place,
 			Sections:   from.Sections,
-			Score:      c.Score,
-			Content:    clipBytes(c.Content, maxStoredPassage),
-			Cited:      cited[c.Number],
-			Matches:    c.Matches,
-			Best:       c.BestSentence,
+			Score:      citation.Score,
+			Content:    clipBytes(citation.Content, maxStoredPassage),
+			Cited:      cited[citation.Number],
+			Matches:    citation.Matches,
+			Best:       citation.BestSentence,
 		}
 	}
 	return kept

@@ -30,13 +30,13 @@ const (
 // headers and body; inserted values are not filled again.
 func (b *Toolbox) request(
 	ctx context.Context,
-	c agent.ToolConfig,
+	config agent.ToolConfig,
 	arguments map[string]any,
 	credential egress.Credential,
 ) (any, error) {
-	ctx, cancel := withinLimit(ctx, c, apiTimeout)
+	ctx, cancel := withinLimit(ctx, config, apiTimeout)
 	defer cancel()
-	call, err := b.buildCall(ctx, c, arguments)
+	call, err := b.buildCall(ctx, config, arguments)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (b *Toolbox) request(
 	if err != nil {
 		return nil, err
 	}
-	return b.send(ctx, req, c.ResponsePath)
+	return b.send(ctx, req, config.ResponsePath)
 }
 
 // send sends the request of a tool and returns the response's body, or the value at
@@ -104,8 +104,12 @@ func requestError(ctx context.Context, err error) error {
 }
 
 // buildCall fills the arguments into the request.
-func (b *Toolbox) buildCall(ctx context.Context, c agent.ToolConfig, arguments map[string]any) (*egress.Call, error) {
-	path, query, hasQuery := strings.Cut(c.URL, "?")
+func (b *Toolbox) buildCall(
+	ctx context.Context,
+	config agent.ToolConfig,
+	arguments map[string]any,
+) (*egress.Call, error) {
+	path, query, hasQuery := strings.Cut(config.URL, "?")
 	address := fill(path, arguments, url.PathEscape)
 	if hasQuery {
 		address += "?" + fill(query, arguments, url.QueryEscape)
@@ -115,41 +119,41 @@ func (b *Toolbox) buildCall(ctx context.Context, c agent.ToolConfig, arguments m
 		return nil, agent.Invalid("arguments", "do not result in a valid URL")
 	}
 	values := target.Query()
-	for name, v := range c.Query {
+	for name, v := range config.Query {
 		if filled := fillAny(v, arguments); filled != nil {
 			values.Set(name, plainText(filled))
 		}
 	}
 	call := &egress.Call{
-		Method:         c.Method,
+		Method:         config.Method,
 		URL:            target,
 		Query:          values,
 		Headers:        map[string]string{},
 		UserAgent:      "Satchel/" + b.options.Version,
 		IdempotencyKey: keyOf(ctx),
 	}
-	if call.Body, call.MediaType, err = bodyOf(c, arguments); err != nil {
+	if call.Body, call.MediaType, err = bodyOf(config, arguments); err != nil {
 		return nil, err
 	}
-	for name, value := range c.Headers {
+	for name, value := range config.Headers {
 		call.Headers[name] = fill(value, arguments, func(s string) string { return s })
 	}
-	if c.Auth != nil {
-		call.Auth = *c.Auth
+	if config.Auth != nil {
+		call.Auth = *config.Auth
 	}
 	return call, nil
 }
 
 // bodyOf fills the arguments into the body of a request.
-func bodyOf(c agent.ToolConfig, arguments map[string]any) (body []byte, mediaType string, err error) {
-	filled := fillAny(c.Body, arguments)
+func bodyOf(config agent.ToolConfig, arguments map[string]any) (body []byte, mediaType string, err error) {
+	filled := fillAny(config.Body, arguments)
 	fields, _ := filled.(map[string]any)
 	switch {
-	case c.BodyType == "multipart":
-		return multipartOf(fields, c.Files, arguments)
-	case c.Body == nil:
+	case config.BodyType == "multipart":
+		return multipartOf(fields, config.Files, arguments)
+	case config.Body == nil:
 		return nil, "", nil
-	case c.BodyType == "form":
+	case config.BodyType == "form":
 		form := url.Values{}
 		for name, v := range fields {
 			for _, one := range listOf(v) {

@@ -40,25 +40,25 @@ type Options struct {
 }
 
 // New returns a Chat.
-func New(o Options) *Chat {
-	if o.Tools == nil {
-		o.Tools = func(_ context.Context, _ *store.DB, which Choice) ([]Tool, error) {
+func New(options Options) *Chat {
+	if options.Tools == nil {
+		options.Tools = func(_ context.Context, _ *store.DB, which Choice) ([]Tool, error) {
 			if len(which.IDs) > 0 {
 				return nil, agent.Invalid("tools", "names a tool that does not exist")
 			}
 			return nil, nil
 		}
 	}
-	if o.Now == nil {
-		o.Now = time.Now
+	if options.Now == nil {
+		options.Now = time.Now
 	}
 	return &Chat{
-		now:   o.Now,
-		model: o.Model,
-		index: o.Index,
-		tools: o.Tools,
-		pages: o.Browser,
-		log:   o.Log,
+		now:   options.Now,
+		model: options.Model,
+		index: options.Index,
+		tools: options.Tools,
+		pages: options.Browser,
+		log:   options.Log,
 		turns: turns{waiting: map[turnKey]*turn{}},
 		calls: shortCalls{queries: queriesTimeout, ratings: ratingsTimeout},
 	}
@@ -171,14 +171,14 @@ func (c *Chat) answer(
 	db *store.DB,
 	model llm.Model,
 	settings store.Settings,
-	x Request,
+	request Request,
 	onEvent func(Event) error,
 ) (_ Answer, err error) {
-	r := &toolLoop{
+	loop := &toolLoop{
 		chat:    c,
 		db:      db,
 		model:   model,
-		request: x,
+		request: request,
 		onEvent: onEvent,
 		keys:    callKeys{answer: keyOf(ctx)},
 		answer: Answer{
@@ -187,48 +187,48 @@ func (c *Chat) answer(
 			Sources:   []Citation{},
 		},
 	}
-	if x.ClientTools == nil && !x.Tools.None {
-		if r.tools, err = c.tools(ctx, db, x.Tools); err != nil {
-			return r.answer, err
+	if request.ClientTools == nil && !request.Tools.None {
+		if loop.tools, err = c.tools(ctx, db, request.Tools); err != nil {
+			return loop.answer, err
 		}
 	}
 	if c.pages != nil &&
 		settings.ChatBrowser &&
-		x.ClientTools == nil &&
-		!x.Tools.None &&
-		len(x.Tools.IDs) == 0 {
+		request.ClientTools == nil &&
+		!request.Tools.None &&
+		len(request.Tools.IDs) == 0 {
 		tools, done := c.pages(db)
 		defer done()
-		r.addTools(tools)
+		loop.addTools(tools)
 	}
-	r.tools = append(r.tools, x.Extra...)
-	if err := c.awaitSources(ctx, db, x, &r.answer, r.emit); err != nil {
-		return r.answer, err
+	loop.tools = append(loop.tools, request.Extra...)
+	if err := c.awaitSources(ctx, db, request, &loop.answer, loop.emit); err != nil {
+		return loop.answer, err
 	}
-	if err := c.retrieve(ctx, db, &model, x, &r.answer); err != nil {
-		return r.answer, err
+	if err := c.retrieve(ctx, db, &model, request, &loop.answer); err != nil {
+		return loop.answer, err
 	}
-	if len(r.answer.Sources) > 0 {
-		if err := r.emit(Event{Sources: r.answer.Sources, Queries: r.answer.Queries}); err != nil {
-			return r.answer, err
+	if len(loop.answer.Sources) > 0 {
+		if err := loop.emit(Event{Sources: loop.answer.Sources, Queries: loop.answer.Queries}); err != nil {
+			return loop.answer, err
 		}
 	}
-	r.system = systemPrompt(db.Agent(), settings, x, c.now(), r.answer.Sources)
-	if r.answer.Weak {
+	loop.system = systemPrompt(db.Agent(), settings, request, c.now(), loop.answer.Sources)
+	if loop.answer.Weak {
 		if _, n, err := db.Sources(
 			ctx,
 			store.SourceFilter{},
 			store.Page{Limit: 1},
 		); err != nil {
-			return r.answer, err
+			return loop.answer, err
 		} else if n > 0 {
-			r.system += weakPrompt
+			loop.system += weakPrompt
 		}
 	}
-	r.system += pendingPrompt(r.answer.Pending)
-	err = r.run(ctx)
-	r.answer.Sources = citedIn(r.answer.Text, r.answer.Sources)
-	return r.answer, err
+	loop.system += pendingPrompt(loop.answer.Pending)
+	err = loop.run(ctx)
+	loop.answer.Sources = citedIn(loop.answer.Text, loop.answer.Sources)
+	return loop.answer, err
 }
 
 // CheckAddress returns a validation error if the language model of settings cannot be
@@ -246,25 +246,25 @@ func (c *Chat) CheckModel(ctx context.Context, db *store.DB) error {
 
 // modelOf returns the model of the agent's settings, with the overrides of the
 // exchange.
-func (c *Chat) modelOf(ctx context.Context, db *store.DB, x Request) (llm.Model, store.Settings, error) {
-	s, err := db.Settings(ctx)
+func (c *Chat) modelOf(ctx context.Context, db *store.DB, request Request) (llm.Model, store.Settings, error) {
+	settings, err := db.Settings(ctx)
 	if err != nil {
-		return llm.Model{}, s, err
+		return llm.Model{}, settings, err
 	}
-	m, err := storedModel(ctx, db, s)
+	m, err := storedModel(ctx, db, settings)
 	if err != nil {
-		return m, s, err
+		return m, settings, err
 	}
-	if x.Model != "" {
-		m.Name = x.Model
+	if request.Model != "" {
+		m.Name = request.Model
 	}
-	if x.Temperature != nil {
-		m.Temperature = x.Temperature
+	if request.Temperature != nil {
+		m.Temperature = request.Temperature
 	}
-	if x.MaxTokens > 0 {
-		m.MaxTokens = x.MaxTokens
+	if request.MaxTokens > 0 {
+		m.MaxTokens = request.MaxTokens
 	}
-	return m, s, m.Check()
+	return m, settings, m.Check()
 }
 
 // Step answers an exchange as a step that may be retried. With a conversation,
@@ -331,7 +331,7 @@ func (c *Chat) answerOnce(
 	ctx context.Context,
 	db *store.DB,
 	conversationID, key string,
-	x Request,
+	request Request,
 	messages func(history []agent.Message) []llm.Message,
 ) (Answer, error) {
 	release, err := c.turns.acquire(ctx, turnKey{db.ID(), conversationID})
@@ -340,17 +340,17 @@ func (c *Chat) answerOnce(
 	}
 	defer release()
 	if stored, err := db.AnswerByKey(ctx, conversationID, key); err != nil || stored != nil {
-		return storedAnswer(stored, x.Schema != nil), err
+		return storedAnswer(stored, request.Schema != nil), err
 	}
 	conversation, history, err := db.Conversation(ctx, conversationID, maxHistory)
 	if err != nil {
 		return Answer{}, err
 	}
-	if x.Channel, err = channelOf(ctx, db, conversation); err != nil {
+	if request.Channel, err = channelOf(ctx, db, conversation); err != nil {
 		return Answer{}, err
 	}
-	x.Messages = messages(history)
-	answer, err := c.Complete(WithKey(ctx, key), db, x, nil)
+	request.Messages = messages(history)
+	answer, err := c.Complete(WithKey(ctx, key), db, request, nil)
 	if err != nil {
 		return answer, err
 	}

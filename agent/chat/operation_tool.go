@@ -17,24 +17,29 @@ import (
 
 // operationTool returns a tool of type operation for a model, which does not see
 // the arguments that have defaults.
-func (b *Toolbox) operationTool(ctx context.Context, db *store.DB, t agent.Tool, c agent.ToolConfig) (Tool, error) {
-	_, o, err := db.Operation(ctx, c.APIID, c.Operation)
+func (b *Toolbox) operationTool(
+	ctx context.Context,
+	db *store.DB,
+	tool agent.Tool,
+	config agent.ToolConfig,
+) (Tool, error) {
+	_, definition, err := db.Operation(ctx, config.APIID, config.Operation)
 	if err != nil {
 		return Tool{}, err
 	}
-	visible, err := withoutDefaults(o.Parameters, c.Defaults)
+	visible, err := withoutDefaults(definition.Parameters, config.Defaults)
 	if err != nil {
 		return Tool{}, err
 	}
 	return Tool{
-		ID: t.ID,
+		ID: tool.ID,
 		Tool: llm.Tool{
-			Name:        t.Name,
-			Description: t.Description,
+			Name:        tool.Name,
+			Description: tool.Description,
 			Parameters:  visible,
 		},
 		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) {
-			return b.run(ctx, db, t, arguments)
+			return b.run(ctx, db, tool, arguments)
 		},
 	}, nil
 }
@@ -69,52 +74,57 @@ func withoutDefaults(schema json.RawMessage, defaults map[string]any) (json.RawM
 	if len(defaults) == 0 {
 		return schema, nil
 	}
-	var s map[string]any
-	if err := json.Unmarshal(schema, &s); err != nil {
+	var object map[string]any
+	if err := json.Unmarshal(schema, &object); err != nil {
 		return nil, err
 	}
-	properties, _ := s["properties"].(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
 	for name := range defaults {
 		delete(properties, name)
 	}
-	if required, ok := s["required"].([]any); ok {
-		s["required"] = slices.DeleteFunc(required, func(name any) bool {
+	if required, ok := object["required"].([]any); ok {
+		object["required"] = slices.DeleteFunc(required, func(name any) bool {
 			text, _ := name.(string)
 			_, given := defaults[text]
 			return given
 		})
 	}
-	return json.Marshal(s)
+	return json.Marshal(object)
 }
 
 // apiSetTools returns the two tools with which a model uses an API of any size: one
 // finds operations, the other calls them.
-func (b *Toolbox) apiSetTools(ctx context.Context, db *store.DB, t agent.Tool, c agent.ToolConfig) ([]Tool, error) {
-	api, err := db.API(ctx, c.APIID)
+func (b *Toolbox) apiSetTools(
+	ctx context.Context,
+	db *store.DB,
+	tool agent.Tool,
+	config agent.ToolConfig,
+) ([]Tool, error) {
+	api, err := db.API(ctx, config.APIID)
 	if err != nil {
 		return nil, err
 	}
 	call := func(ctx context.Context, arguments json.RawMessage) (any, error) {
-		return b.run(ctx, db, t, arguments)
+		return b.run(ctx, db, tool, arguments)
 	}
-	about := strings.TrimSpace(t.Description + fmt.Sprintf("\nThe API is %s.", agent.Clip(api.Title, 100)))
+	about := strings.TrimSpace(tool.Description + fmt.Sprintf("\nThe API is %s.", agent.Clip(api.Title, 100)))
 	return []Tool{
 		{
-			ID: t.ID,
+			ID: tool.ID,
 			Tool: llm.Tool{
-				Name: t.Name + "_find",
+				Name: tool.Name + "_find",
 				Description: "Finds operations of an API by words, with the JSON Schema of their " +
 					"arguments. Call it before " +
-					t.Name + "_call. " + about,
+					tool.Name + "_call. " + about,
 				Parameters: findSchema,
 			},
 			Call: call,
 		},
 		{
-			ID: t.ID,
+			ID: tool.ID,
 			Tool: llm.Tool{
-				Name:        t.Name + "_call",
-				Description: "Calls an operation that " + t.Name + "_find found. " + about,
+				Name:        tool.Name + "_call",
+				Description: "Calls an operation that " + tool.Name + "_find found. " + about,
 				Parameters:  callSchema,
 			},
 			Call: call,
@@ -158,8 +168,8 @@ func (b *Toolbox) callOperation(
 	ctx context.Context,
 	db *store.DB,
 	api *agent.API,
-	o *agent.OperationDefinition,
-	c agent.ToolConfig,
+	definition *agent.OperationDefinition,
+	config agent.ToolConfig,
 	arguments json.RawMessage,
 ) (any, error) {
 	var decoded map[string]any
@@ -168,20 +178,20 @@ func (b *Toolbox) callOperation(
 	if err := dec.Decode(&decoded); err != nil || decoded == nil {
 		return nil, agent.Invalid("arguments", "must be a JSON object")
 	}
-	if err := CheckObject(o.Parameters, decoded); err != nil {
+	if err := CheckObject(definition.Parameters, decoded); err != nil {
 		return nil, err
 	}
-	ctx, cancel := withinLimit(ctx, c, apiTimeout)
+	ctx, cancel := withinLimit(ctx, config, apiTimeout)
 	defer cancel()
-	req, err := b.options.APIs.Request(ctx, db, api, o, apis.Call{
+	req, err := b.options.APIs.Request(ctx, db, api, definition, apis.Call{
 		Arguments:  decoded,
-		Credential: c.Credential,
+		Credential: config.Credential,
 		Key:        keyOf(ctx),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return b.send(ctx, req, c.ResponsePath)
+	return b.send(ctx, req, config.ResponsePath)
 }
 
 // ExecuteOperation calls an operation of an API that need not be a tool. As with
@@ -208,7 +218,7 @@ func (b *Toolbox) ExecuteOperation(
 func (b *Toolbox) runAPISet(
 	ctx context.Context,
 	db *store.DB,
-	c agent.ToolConfig,
+	config agent.ToolConfig,
 	arguments json.RawMessage,
 ) (any, error) {
 	if err := CheckArguments(apiSetSchema, arguments); err != nil {
@@ -223,11 +233,12 @@ func (b *Toolbox) runAPISet(
 		return nil, agent.Invalid("arguments", "must be a JSON object")
 	}
 	if selection.Operation == "" {
-		found, err := b.options.APIs.Find(ctx, db, c.APIID, selection.Query, c.Allow)
+		found, err := b.options.APIs.Find(ctx, db, config.APIID, selection.Query, config.Allow)
 		return map[string]any{"operations": found}, err
 	}
-	api, o, err := db.Operation(ctx, c.APIID, selection.Operation)
-	if agent.ErrorCode(err) == agent.CodeNotFound || err == nil && c.Allow != nil && !c.Allow.Fits(&o.Operation) {
+	api, o, err := db.Operation(ctx, config.APIID, selection.Operation)
+	if agent.ErrorCode(err) == agent.CodeNotFound ||
+		err == nil && config.Allow != nil && !config.Allow.Fits(&o.Operation) {
 		return nil, agent.Invalid("arguments", "operation: names none that this tool may call")
 	}
 	if err != nil {
@@ -236,5 +247,5 @@ func (b *Toolbox) runAPISet(
 	if len(selection.Arguments) == 0 {
 		selection.Arguments = json.RawMessage("{}")
 	}
-	return b.callOperation(ctx, db, &api, &o, c, selection.Arguments)
+	return b.callOperation(ctx, db, &api, &o, config, selection.Arguments)
 }

@@ -23,15 +23,15 @@ const (
 func (c *Chat) awaitSources(
 	ctx context.Context,
 	db *store.DB,
-	x Request,
-	a *Answer,
+	request Request,
+	answer *Answer,
 	emit func(Event) error,
 ) error {
-	if x.Sources.None {
+	if request.Sources.None {
 		return nil
 	}
-	if len(x.WaitFor) > 0 {
-		pending, err := db.PendingSources(ctx, x.WaitFor, maxPending)
+	if len(request.WaitFor) > 0 {
+		pending, err := db.PendingSources(ctx, request.WaitFor, maxPending)
 		if err != nil {
 			return err
 		}
@@ -41,13 +41,13 @@ func (c *Chat) awaitSources(
 			}
 			waiting, cancel := context.WithTimeout(ctx, maxWait)
 			defer cancel()
-			if err := db.AwaitRead(waiting, x.WaitFor); err != nil && (ctx.Err() != nil || waiting.Err() == nil) {
+			if err := db.AwaitRead(waiting, request.WaitFor); err != nil && (ctx.Err() != nil || waiting.Err() == nil) {
 				return err
 			}
 		}
 	}
 	var err error
-	a.Pending, err = db.PendingSources(ctx, x.Sources.IDs, maxPending)
+	answer.Pending, err = db.PendingSources(ctx, request.Sources.IDs, maxPending)
 	return err
 }
 

@@ -21,28 +21,28 @@ type Provider struct {
 	Key     string // overrides the stored credential; empty: the stored one, if it is for the provider's host
 }
 
-// providerModel returns the model that p describes. An error names the invalid setting; a
+// providerModel returns the model that provider describes. An error names the invalid setting; a
 // stored credential for another host is a conflict.
-func (c *Chat) providerModel(ctx context.Context, db *store.DB, p Provider) (llm.Model, error) {
-	s, err := db.Settings(ctx)
+func (c *Chat) providerModel(ctx context.Context, db *store.DB, provider Provider) (llm.Model, error) {
+	settings, err := db.Settings(ctx)
 	if err != nil {
 		return llm.Model{}, err
 	}
-	p.Name.Into(&s.LLMProvider)
-	p.Model.Into(&s.LLMModel)
-	p.BaseURL.Into(&s.LLMBaseURL)
-	if err := s.Settings.Validate(); err != nil {
+	provider.Name.Into(&settings.LLMProvider)
+	provider.Model.Into(&settings.LLMModel)
+	provider.BaseURL.Into(&settings.LLMBaseURL)
+	if err := settings.Settings.Validate(); err != nil {
 		return llm.Model{}, err
 	}
-	if err := c.CheckAddress(s.Settings); err != nil {
+	if err := c.CheckAddress(settings.Settings); err != nil {
 		return llm.Model{}, err
 	}
-	if p.Key != "" {
-		m := settingsModel(s)
-		m.Key = p.Key
+	if provider.Key != "" {
+		m := settingsModel(settings)
+		m.Key = provider.Key
 		return m, nil
 	}
-	return storedModel(ctx, db, s)
+	return storedModel(ctx, db, settings)
 }
 
 func settingsModel(s store.Settings) llm.Model {
@@ -140,25 +140,25 @@ type TestResult struct {
 
 // Test sends a tiny prompt to a model. A rejection by its provider is not an
 // error but is reported in Tested.
-func (c *Chat) Test(ctx context.Context, db *store.DB, p Provider) (TestResult, error) {
-	m, err := c.providerModel(ctx, db, p)
+func (c *Chat) Test(ctx context.Context, db *store.DB, provider Provider) (TestResult, error) {
+	model, err := c.providerModel(ctx, db, provider)
 	if err != nil {
 		return TestResult{}, err
 	}
-	m.MaxTokens = testTokens
+	model.MaxTokens = testTokens
 	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	began := time.Now()
 	reply, err := c.model.Chat(
 		ctx,
-		m,
+		model,
 		llm.Request{Messages: []llm.Message{{Role: agent.MessageUser, Content: "Reply with the word OK."}}},
 		nil,
 	)
 	out := TestResult{
 		OK:       err == nil,
 		Duration: time.Since(began).Milliseconds(),
-		Reply:    agent.Clip(m.MaskKey(reply.Text), testReply),
+		Reply:    agent.Clip(model.MaskKey(reply.Text), testReply),
 	}
 	var known *agent.Error
 	if !errors.As(err, &known) || known.Code != agent.CodeUpstream {

@@ -55,7 +55,7 @@ func (c *Chat) resolve(
 	db *store.DB,
 	model llm.Model,
 	messages []llm.Message,
-	a *Answer,
+	answer *Answer,
 ) []string {
 	texts, err := db.SourceTexts(ctx, sampledTexts)
 	if err != nil || len(texts) == 0 {
@@ -72,7 +72,7 @@ func (c *Chat) resolve(
 		fmt.Sprintf(resolvePrompt, languagesPrompt(known)),
 		conversationText(messages),
 	)
-	a.Usage.Add(usage)
+	answer.Usage.Add(usage)
 	if err != nil {
 		return nil
 	}
@@ -139,7 +139,7 @@ func usableQueries(queries []string) (list []string) {
 
 // conversationText returns the end of a conversation as a text.
 func conversationText(messages []llm.Message) string {
-	var b strings.Builder
+	var builder strings.Builder
 	for i, m := range messages[max(0, len(messages)-queryMessages):] {
 		limit := queryMessageLength
 		if i == min(len(messages), queryMessages)-1 {
@@ -147,14 +147,14 @@ func conversationText(messages []llm.Message) string {
 		}
 		if m.Role == agent.MessageUser || m.Role == agent.MessageAssistant {
 			fmt.Fprintf(
-				&b,
+				&builder,
 				"%s: %s\n\n",
 				m.Role,
 				agent.Clip(strings.Join(strings.Fields(m.Content), " "), limit),
 			)
 		}
 	}
-	return b.String()
+	return builder.String()
 }
 
 // sampledTexts is how many texts are sampled to detect the languages of the sources.

@@ -21,20 +21,20 @@ const ModePassages Mode = "passages"
 // passagesText returns the text of an answer that consists of passages, since the
 // model's settings have an error. It does not claim that the passages answer: see
 // retrieve.
-func passagesText(a Answer, unset error) string {
+func passagesText(answer Answer, unset error) string {
 	reason := noModelReason(unset)
 	pending := ""
-	if len(a.Pending) > 0 {
-		pending = " " + stillRead(a.Pending) + " Ask again when that is done."
+	if len(answer.Pending) > 0 {
+		pending = " " + stillRead(answer.Pending) + " Ask again when that is done."
 	}
 	switch {
-	case pending != "" && len(a.Sources) == 0:
+	case pending != "" && len(answer.Sources) == 0:
 		return "I do not know yet, and " + reason + "." + pending
-	case pending != "" && a.Weak:
+	case pending != "" && answer.Weak:
 		return "I do not know yet, and " + reason + "." + pending + " These are the closest passages so far."
-	case len(a.Sources) == 0:
+	case len(answer.Sources) == 0:
 		return "I do not know: nothing in the knowledge answers this, and " + reason + "."
-	case a.Weak:
+	case answer.Weak:
 		return "I do not know: nothing in the knowledge seems to answer this, and " + reason +
 			". These are the closest passages."
 	}
@@ -73,10 +73,10 @@ type Turn struct {
 func (c *Chat) Reply(
 	ctx context.Context,
 	db *store.DB,
-	t Turn,
+	turn Turn,
 	onEvent func(Event) error,
 ) (agent.Message, Answer, error) {
-	message, err := t.question(ctx, db)
+	message, err := turn.question(ctx, db)
 	if err != nil {
 		return agent.Message{}, Answer{}, err
 	}
@@ -85,28 +85,28 @@ func (c *Chat) Reply(
 		return agent.Message{}, Answer{}, err
 	}
 	defer release()
-	x := Request{
-		Model:   t.Model,
-		Tools:   t.Tools,
-		Sources: t.Sources,
-		WaitFor: t.WaitFor,
+	request := Request{
+		Model:   turn.Model,
+		Tools:   turn.Tools,
+		Sources: turn.Sources,
+		WaitFor: turn.WaitFor,
 	}
-	model, settings, err := c.modelOf(ctx, db, x)
+	model, settings, err := c.modelOf(ctx, db, request)
 	unset := err
-	passages := t.Fallback == ModePassages && agent.ErrorCode(err) == agent.CodeValidation
+	passages := turn.Fallback == ModePassages && agent.ErrorCode(err) == agent.CodeValidation
 	if err != nil && !passages {
 		return agent.Message{}, Answer{}, err // no model could answer
 	}
-	message, history, err := t.begin(ctx, db, message)
+	message, history, err := turn.begin(ctx, db, message)
 	if err != nil {
 		return agent.Message{}, Answer{}, err
 	}
-	x.Messages = newestWithin(history, historyTokens)
+	request.Messages = newestWithin(history, historyTokens)
 	var answer Answer
 	if passages {
-		answer, err = c.passages(ctx, db, x, unset, onEvent)
+		answer, err = c.passages(ctx, db, request, unset, onEvent)
 	} else {
-		answer, err = c.answer(ctx, db, model, settings, x, onEvent)
+		answer, err = c.answer(ctx, db, model, settings, request, onEvent)
 	}
 	if err != nil && answer.Text == "" {
 		return agent.Message{
@@ -117,7 +117,7 @@ func (c *Chat) Reply(
 		ctx,
 		db,
 		message.ConversationID,
-		answerMetadata{InReplyTo: message.ID, RetryOf: t.RetryOf, Partial: err != nil},
+		answerMetadata{InReplyTo: message.ID, RetryOf: turn.RetryOf, Partial: err != nil},
 		answer,
 	)
 	return reply, answer, inConversation(errors.Join(err, stored), message.ConversationID)
@@ -168,11 +168,11 @@ func (t Turn) begin(ctx context.Context, db *store.DB, message agent.Message) (a
 func (c *Chat) passages(
 	ctx context.Context,
 	db *store.DB,
-	x Request,
+	request Request,
 	unset error,
 	onEvent func(Event) error,
 ) (Answer, error) {
-	a := Answer{
+	answer := Answer{
 		Mode:      ModePassages,
 		ToolCalls: []ToolCall{},
 		Sources:   []Citation{},
@@ -183,17 +183,17 @@ func (c *Chat) passages(
 		}
 		return onEvent(e)
 	}
-	if err := c.awaitSources(ctx, db, x, &a, emit); err != nil {
-		return a, err
+	if err := c.awaitSources(ctx, db, request, &answer, emit); err != nil {
+		return answer, err
 	}
-	if err := c.retrieve(ctx, db, nil, x, &a); err != nil {
-		return a, err
+	if err := c.retrieve(ctx, db, nil, request, &answer); err != nil {
+		return answer, err
 	}
-	if err := emit(Event{Sources: a.Sources}); err != nil {
-		return a, err
+	if err := emit(Event{Sources: answer.Sources}); err != nil {
+		return answer, err
 	}
-	a.Text = passagesText(a, unset)
-	return a, nil
+	answer.Text = passagesText(answer, unset)
+	return answer, nil
 }
 
 // renameTurnField renames the field of a message's content to the turn's field.

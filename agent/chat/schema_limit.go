@@ -59,49 +59,49 @@ func checkEvaluations(root *jsonschema.Schema) error {
 
 // count returns how many subschemas apply with s, at least maxEvaluations+1 if there
 // are more, and whether s leads to one that is being counted.
-func (e *evaluations) count(s *jsonschema.Schema) (n int, cycle bool) {
-	if e.path[s] {
+func (e *evaluations) count(schema *jsonschema.Schema) (count int, cycle bool) {
+	if e.path[schema] {
 		return 1, true
-	} else if n, known := e.counts[s]; known {
+	} else if n, known := e.counts[schema]; known {
 		return n, false
 	}
 	e.steps++
-	e.path[s] = true
-	n = 1
-	for _, part := range e.combined(s) {
+	e.path[schema] = true
+	count = 1
+	for _, part := range e.combined(schema) {
 		if part == nil {
 			continue
 		}
 		more, again := e.count(part)
-		n, cycle = n+more, cycle || again
-		if n > maxEvaluations || e.steps > 100*maxEvaluations {
+		count, cycle = count+more, cycle || again
+		if count > maxEvaluations || e.steps > 100*maxEvaluations {
 			break
 		}
 	}
-	delete(e.path, s)
+	delete(e.path, schema)
 	if !cycle {
-		e.counts[s] = n
+		e.counts[schema] = count
 	}
-	return n, cycle
+	return count, cycle
 }
 
 // combined lists the subschemas that s applies to its own value. Some are nil.
-func (e *evaluations) combined(s *jsonschema.Schema) []*jsonschema.Schema {
+func (e *evaluations) combined(schema *jsonschema.Schema) []*jsonschema.Schema {
 	list := slices.Concat(
-		[]*jsonschema.Schema{s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else},
-		s.AllOf,
-		s.AnyOf,
-		s.OneOf,
+		[]*jsonschema.Schema{schema.Ref, schema.RecursiveRef, schema.Not, schema.If, schema.Then, schema.Else},
+		schema.AllOf,
+		schema.AnyOf,
+		schema.OneOf,
 	)
-	list = slices.AppendSeq(list, maps.Values(s.DependentSchemas))
-	for _, dependency := range s.Dependencies {
+	list = slices.AppendSeq(list, maps.Values(schema.DependentSchemas))
+	for _, dependency := range schema.Dependencies {
 		list = append(list, schemasIn(dependency)...)
 	}
-	if s.RecursiveRef != nil {
+	if schema.RecursiveRef != nil {
 		list = append(list, e.recursive...)
 	}
-	if s.DynamicRef != nil {
-		list = append(append(list, s.DynamicRef.Ref), e.anchors[s.DynamicRef.Anchor]...)
+	if schema.DynamicRef != nil {
+		list = append(append(list, schema.DynamicRef.Ref), e.anchors[schema.DynamicRef.Anchor]...)
 	}
 	return list
 }

@@ -47,53 +47,53 @@ func (c *Chat) Search(ctx context.Context, db *store.DB, q vector.Query, how Ass
 	return found, err
 }
 
-func (c *Chat) searchAssisted(ctx context.Context, db *store.DB, q vector.Query, how Assist) (Found, error) {
+func (c *Chat) searchAssisted(ctx context.Context, db *store.DB, query vector.Query, how Assist) (Found, error) {
 	if how == (Assist{}) {
-		answer, err := c.index.Ask(ctx, db, q)
+		answer, err := c.index.Ask(ctx, db, query)
 		return Found{Answer: answer}, err
 	}
 	model, _, err := c.modelOf(ctx, db, Request{})
 	if agent.ErrorCode(err) == agent.CodeValidation {
 		reason := noModelReason(err)
-		answer, err := c.index.Ask(ctx, db, q)
+		answer, err := c.index.Ask(ctx, db, query)
 		answer.Notice = joinNotices(answer.Notice, reason+": the search ran without one")
 		return Found{Answer: answer}, err
 	}
 	if err != nil {
 		return Found{}, err
 	}
-	return c.search(ctx, db, model, q, how)
+	return c.search(ctx, db, model, query, how)
 }
 
 func (c *Chat) search(
 	ctx context.Context,
 	db *store.DB,
 	model llm.Model,
-	q vector.Query,
+	query vector.Query,
 	how Assist,
-) (f Found, err error) {
-	wide := q
+) (found Found, err error) {
+	wide := query
 	if how.Rerank {
-		wide.Limit, wide.MinScore = max(q.Limit, ratedPassages), 0
+		wide.Limit, wide.MinScore = max(query.Limit, ratedPassages), 0
 	}
-	if f.Answer, err = c.index.Ask(ctx, db, wide); err != nil { // first, since it checks the query
-		return f, err
+	if found.Answer, err = c.index.Ask(ctx, db, wide); err != nil { // first, since it checks the query
+		return found, err
 	}
 	if how.Expand {
-		if err := c.expand(ctx, db, model, wide, &f); err != nil {
-			return f, err
+		if err := c.expand(ctx, db, model, wide, &found); err != nil {
+			return found, err
 		}
 	}
 	if how.Rerank {
-		if err := c.rerank(ctx, db, model, q, &f); err != nil {
-			f.Notice = joinNotices(f.Notice, "the language model did not rate the results")
+		if err := c.rerank(ctx, db, model, query, &found); err != nil {
+			found.Notice = joinNotices(found.Notice, "the language model did not rate the results")
 		}
 	}
-	f.Results = slices.DeleteFunc(f.Results, func(r vector.Result) bool {
-		return r.Score < q.MinScore
+	found.Results = slices.DeleteFunc(found.Results, func(r vector.Result) bool {
+		return r.Score < query.MinScore
 	})
-	f.Results = f.Results[:min(len(f.Results), cmp.Or(max(q.Limit, 0), vector.DefaultLimit))]
-	return f, ctx.Err()
+	found.Results = found.Results[:min(len(found.Results), cmp.Or(max(query.Limit, 0), vector.DefaultLimit))]
+	return found, ctx.Err()
 }
 
 // expand adds the results of the query in other words.
@@ -101,7 +101,7 @@ func (c *Chat) expand(
 	ctx context.Context,
 	db *store.DB,
 	model llm.Model,
-	q vector.Query,
+	query vector.Query,
 	f *Found,
 ) error {
 	texts, err := db.SourceTexts(ctx, sampledTexts)
@@ -113,7 +113,7 @@ func (c *Chat) expand(
 		db,
 		model,
 		fmt.Sprintf(expandPrompt, languagesPrompt(vector.MainLanguages(texts))),
-		agent.Clip(q.Text, lastMessageLength),
+		agent.Clip(query.Text, lastMessageLength),
 	)
 	if err != nil {
 		f.Notice = joinNotices(f.Notice, "the language model did not expand the query")
@@ -121,7 +121,7 @@ func (c *Chat) expand(
 	}
 	lists := [][]vector.Result{f.Results}
 	for _, text := range queries {
-		other := q
+		other := query
 		other.Text = text
 		found, err := c.index.Search(ctx, db, other)
 		if err != nil {
@@ -129,7 +129,7 @@ func (c *Chat) expand(
 		}
 		lists = append(lists, found)
 	}
-	f.Queries = append([]string{q.Text}, queries...)
+	f.Queries = append([]string{query.Text}, queries...)
 	f.Results = merge(lists)
 	return nil
 }
@@ -167,18 +167,18 @@ func (c *Chat) rerank(
 	ctx context.Context,
 	db *store.DB,
 	model llm.Model,
-	q vector.Query,
-	f *Found,
+	query vector.Query,
+	found *Found,
 ) error {
-	if len(f.Results) == 0 {
+	if len(found.Results) == 0 {
 		return nil
 	}
-	rated := f.Results[:min(len(f.Results), ratedPassages)]
-	var b strings.Builder
-	fmt.Fprintf(&b, "Question: %s\n", agent.Clip(q.Text, lastMessageLength))
+	rated := found.Results[:min(len(found.Results), ratedPassages)]
+	var builder strings.Builder
+	fmt.Fprintf(&builder, "Question: %s\n", agent.Clip(query.Text, lastMessageLength))
 	for i, r := range rated {
 		fmt.Fprintf(
-			&b,
+			&builder,
 			"\nPassage %d (%s):\n%s\n",
 			i+1,
 			r.Metadata.Section,
@@ -191,7 +191,7 @@ func (c *Chat) rerank(
 	_, err := c.short(ctx, db, model, shortCall{
 		limit:  c.calls.ratings,
 		system: ratePrompt,
-		text:   b.String(),
+		text:   builder.String(),
 		reply:  &reply,
 		check: func() error {
 			if len(reply.Ratings) != len(rated) ||
@@ -214,10 +214,10 @@ func (c *Chat) rerank(
 	slices.SortStableFunc(rated, func(a, b vector.Result) int {
 		return cmp.Compare(b.Score, a.Score)
 	})
-	for i := len(rated); i < len(f.Results); i++ {
-		f.Results[i].Score = min(f.Results[i].Score, least)
+	for i := len(rated); i < len(found.Results); i++ {
+		found.Results[i].Score = min(found.Results[i].Score, least)
 	}
-	f.Reranked = true
+	found.Reranked = true
 	return nil
 }
 

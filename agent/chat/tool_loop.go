@@ -191,24 +191,25 @@ func (r *toolLoop) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Mes
 	texts := make([]string, len(calls))
 	slots := make(chan struct{}, callsAtOnce)
 	var running sync.WaitGroup
-	for i, call := range calls {
-		done[i] = reportedCall(call)
-		if err := r.emit(Event{ToolCall: &done[i]}); err != nil {
+	for index, call := range calls {
+		done[index] = reportedCall(call)
+		if err := r.emit(Event{ToolCall: &done[index]}); err != nil {
 			cancel()
 			running.Wait()
 			return nil, err
 		}
 		if r.calls++; r.calls > maxCalls {
-			done[i].Error = "the budget of tool calls for this answer is spent"
-			texts[i] = "Error: " + done[i].Error
+			done[index].Error = "the budget of tool calls for this answer is spent"
+			texts[index] = "Error: " + done[index].Error
 			continue
 		}
-		outcome, ctx := done[i], WithKey(ctx, r.keys.next(call.Name, done[i].Arguments))
+		outcome, ctx := done[index], WithKey(ctx, r.keys.next(call.Name, done[index].Arguments))
 		running.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			texts[i] = r.call(ctx, &outcome)
-			done[i].Result, done[i].Error, done[i].Duration = outcome.Result, outcome.Error, outcome.Duration
+			texts[index] = r.call(ctx, &outcome)
+			done[index].Result, done[index].Error, done[index].Duration =
+				outcome.Result, outcome.Error, outcome.Duration
 		})
 	}
 	running.Wait()
@@ -228,25 +229,25 @@ func (r *toolLoop) callAll(ctx context.Context, calls []llm.ToolCall) ([]llm.Mes
 }
 
 // call runs one tool and returns the text for the model.
-func (r *toolLoop) call(ctx context.Context, c *ToolCall) string {
+func (r *toolLoop) call(ctx context.Context, call *ToolCall) string {
 	at := slices.IndexFunc(r.tools, func(t Tool) bool {
-		return t.Name == c.Name
+		return t.Name == call.Name
 	})
 	fail := func(reason string) string {
-		c.Error = reason
+		call.Error = reason
 		return "Error: " + reason
 	}
 	if at < 0 {
 		return fail("there is no tool with this name")
 	}
-	if c.Error != "" {
-		return fail(c.Error)
+	if call.Error != "" {
+		return fail(call.Error)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	began := time.Now()
-	result, err := r.tools[at].Call(ctx, c.Arguments)
-	c.Duration = time.Since(began).Milliseconds()
+	result, err := r.tools[at].Call(ctx, call.Arguments)
+	call.Duration = time.Since(began).Milliseconds()
 	var known *agent.Error
 	switch {
 	case errors.As(err, &known):
@@ -254,14 +255,14 @@ func (r *toolLoop) call(ctx context.Context, c *ToolCall) string {
 	case ctx.Err() != nil:
 		return fail("the tool did not answer in time")
 	case err != nil:
-		r.chat.log.Error("run tool", "agent", r.db.ID(), "tool", c.Name, "error", err)
+		r.chat.log.Error("run tool", "agent", r.db.ID(), "tool", call.Name, "error", err)
 		return fail("the tool failed")
 	}
 	raw, err := json.Marshal(result)
 	if err != nil {
 		return fail("the tool's result is not valid JSON")
 	}
-	c.Result = clipJSON(raw, maxStoredResult)
+	call.Result = clipJSON(raw, maxStoredResult)
 	return agent.Clip(string(raw), maxResult)
 }
 

@@ -61,15 +61,15 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 			!slices.Contains(which.IDs, t.Name) {
 			continue
 		}
-		c, err := t.Validate()
+		config, err := t.Validate()
 		if err != nil {
 			b.options.Log.Warn("skip an invalid tool", "agent", db.ID(), "tool", t.ID, "error", err)
 			continue
 		}
-		if t.Type == agent.ToolFunction && c.Code == "" {
+		if t.Type == agent.ToolFunction && config.Code == "" {
 			continue
 		}
-		offered, err := b.modelTools(ctx, db, t, c)
+		offered, err := b.modelTools(ctx, db, t, config)
 		if agent.ErrorCode(err) == agent.CodeNotFound {
 			b.options.Log.Warn(
 				"skip a tool whose operation no longer exists",
@@ -100,19 +100,19 @@ func (b *Toolbox) Tools(ctx context.Context, db *store.DB, which Choice) ([]Tool
 }
 
 // modelTools returns a stored tool as a model gets it: most are one tool.
-func (b *Toolbox) modelTools(ctx context.Context, db *store.DB, t agent.Tool, c agent.ToolConfig) ([]Tool, error) {
+func (b *Toolbox) modelTools(ctx context.Context, db *store.DB, t agent.Tool, config agent.ToolConfig) ([]Tool, error) {
 	switch t.Type {
 	case agent.ToolOperation:
-		tool, err := b.operationTool(ctx, db, t, c)
+		tool, err := b.operationTool(ctx, db, t, config)
 		return []Tool{tool}, err
 	case agent.ToolAPISet:
-		return b.apiSetTools(ctx, db, t, c)
+		return b.apiSetTools(ctx, db, t, config)
 	case agent.ToolWorkflow:
-		tool, err := b.workflowTool(db, t, c)
+		tool, err := b.workflowTool(db, t, config)
 		return []Tool{tool}, err
 	}
 	if t.Type == agent.ToolMCP {
-		if err := b.describeMCP(ctx, db, &t, &c); err != nil {
+		if err := b.describeMCP(ctx, db, &t, &config); err != nil {
 			return nil, err
 		}
 	}
@@ -121,7 +121,7 @@ func (b *Toolbox) modelTools(ctx context.Context, db *store.DB, t agent.Tool, c 
 		Tool: llm.Tool{
 			Name:        t.Name,
 			Description: t.Description,
-			Parameters:  parametersOf(c),
+			Parameters:  parametersOf(config),
 		},
 		Call: func(ctx context.Context, arguments json.RawMessage) (any, error) {
 			return b.run(ctx, db, t, arguments)
@@ -131,21 +131,21 @@ func (b *Toolbox) modelTools(ctx context.Context, db *store.DB, t agent.Tool, c 
 
 // describeMCP adds what a tool of an MCP server does not say itself, its description and
 // its parameters, from the server's last list.
-func (b *Toolbox) describeMCP(ctx context.Context, db *store.DB, t *agent.Tool, c *agent.ToolConfig) error {
-	if t.Description != "" && len(c.Parameters) > 0 {
+func (b *Toolbox) describeMCP(ctx context.Context, db *store.DB, t *agent.Tool, config *agent.ToolConfig) error {
+	if t.Description != "" && len(config.Parameters) > 0 {
 		return nil
 	}
-	listed, err := db.MCPListing(ctx, c.ServerID)
+	listed, err := db.MCPListing(ctx, config.ServerID)
 	if err != nil {
 		return err
 	}
 	for _, tool := range listed {
-		if tool.Name != c.ToolName {
+		if tool.Name != config.ToolName {
 			continue
 		}
 		t.Description = cmp.Or(t.Description, tool.Description)
-		if len(c.Parameters) == 0 {
-			c.Parameters = tool.Parameters
+		if len(config.Parameters) == 0 {
+			config.Parameters = tool.Parameters
 		}
 	}
 	return nil
@@ -223,7 +223,7 @@ func (b *Toolbox) outcome(
 	result any,
 	err error,
 ) (ToolOutcome, error) {
-	x := ToolOutcome{
+	toolOutcome := ToolOutcome{
 		Success:  err == nil,
 		Result:   result,
 		Duration: time.Since(began).Milliseconds(),
@@ -231,48 +231,48 @@ func (b *Toolbox) outcome(
 	var known *agent.Error
 	switch {
 	case err == nil:
-		return x, nil
+		return toolOutcome, nil
 	case errors.As(err, &known) && known.Code == agent.CodeValidation && known.Details["field"] == "arguments":
-		return x, err
+		return toolOutcome, err
 	case errors.As(err, &known):
-		x.Error = &ToolFault{known.Code, known.Message}
+		toolOutcome.Error = &ToolFault{known.Code, known.Message}
 	case ctx.Err() != nil:
-		x.Error = &ToolFault{agent.CodeUpstream, "the tool did not answer in time"}
+		toolOutcome.Error = &ToolFault{agent.CodeUpstream, "the tool did not answer in time"}
 	default:
 		b.options.Log.Error("a tool failed", "agent", db.ID(), "error", err)
-		x.Error = &ToolFault{agent.CodeExecution, "the tool failed"}
+		toolOutcome.Error = &ToolFault{agent.CodeExecution, "the tool failed"}
 	}
-	return x, nil
+	return toolOutcome, nil
 }
 
 // run calls a tool after validating its arguments.
-func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments json.RawMessage) (any, error) {
-	if !t.Enabled {
-		return nil, agent.Errorf(agent.CodeConflict, "the tool %s is switched off", t.Name)
+func (b *Toolbox) run(ctx context.Context, db *store.DB, tool agent.Tool, arguments json.RawMessage) (any, error) {
+	if !tool.Enabled {
+		return nil, agent.Errorf(agent.CodeConflict, "the tool %s is switched off", tool.Name)
 	}
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	c, err := db.ToolConfig(ctx, t)
+	config, err := db.ToolConfig(ctx, tool)
 	if err != nil {
 		return nil, err
 	}
-	switch t.Type {
+	switch tool.Type {
 	case agent.ToolOperation:
-		return b.runOperation(ctx, db, c, arguments)
+		return b.runOperation(ctx, db, config, arguments)
 	case agent.ToolAPISet:
-		return b.runAPISet(ctx, db, c, arguments)
+		return b.runAPISet(ctx, db, config, arguments)
 	case agent.ToolWorkflow:
-		return b.runWorkflow(ctx, db, c, arguments)
+		return b.runWorkflow(ctx, db, config, arguments)
 	}
-	if t.Type == agent.ToolMCP {
-		if err := b.describeMCP(ctx, db, &t, &c); err != nil {
+	if tool.Type == agent.ToolMCP {
+		if err := b.describeMCP(ctx, db, &tool, &config); err != nil {
 			return nil, err
 		}
 	}
-	parameters := parametersOf(c)
+	parameters := parametersOf(config)
 	// its server checks the others
-	if _, err := compiledSchemas.compiled(parameters); err == nil || t.Type != agent.ToolMCP {
+	if _, err := compiledSchemas.compiled(parameters); err == nil || tool.Type != agent.ToolMCP {
 		if err := CheckArguments(parameters, arguments); err != nil {
 			return nil, err
 		}
@@ -281,13 +281,13 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 	if err := agent.DecodeJSON(arguments, &values); err != nil {
 		return nil, agent.Invalid("arguments", "must be a JSON object")
 	}
-	switch t.Type {
+	switch tool.Type {
 	case agent.ToolFunction:
-		if c.Code == "" {
-			return nil, agent.Errorf(agent.CodeExecution, "the tool %s has no code yet", t.Name)
+		if config.Code == "" {
+			return nil, agent.Errorf(agent.CodeExecution, "the tool %s has no code yet", tool.Name)
 		}
 		result, err := b.options.Scripts.Run(ctx, script.Call{
-			Code:      c.Code,
+			Code:      config.Code,
 			Variables: map[string]any{"args": values, "idempotencyKey": keyOf(ctx)},
 			Owner:     db.ID(),
 			Credential: func(ctx context.Context, ref string) (egress.Credential, error) {
@@ -296,13 +296,13 @@ func (b *Toolbox) run(ctx context.Context, db *store.DB, t agent.Tool, arguments
 		})
 		return result.Value, err
 	case agent.ToolAPI:
-		credential, err := b.options.Credentials.Find(ctx, db, c.Credential)
+		credential, err := b.options.Credentials.Find(ctx, db, config.Credential)
 		if err != nil {
 			return nil, err
 		}
-		return b.request(ctx, c, values, credential)
+		return b.request(ctx, config, values, credential)
 	}
-	return b.callMCP(ctx, db, c.ServerID, c.ToolName, arguments)
+	return b.callMCP(ctx, db, config.ServerID, config.ToolName, arguments)
 }
 
 func (b *Toolbox) callMCP(

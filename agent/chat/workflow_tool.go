@@ -57,29 +57,29 @@ func (b *Toolbox) workflowTool(db *store.DB, t agent.Tool, c agent.ToolConfig) (
 func (b *Toolbox) runWorkflow(
 	ctx context.Context,
 	db *store.DB,
-	c agent.ToolConfig,
+	config agent.ToolConfig,
 	arguments json.RawMessage,
 ) (any, error) {
-	path, err := template.ParsePath(c.ResponsePath)
+	path, err := template.ParsePath(config.ResponsePath)
 	if err != nil {
 		return nil, agent.Invalid("config.response_path", err.Error())
 	}
-	visible, err := withoutDefaults(parametersOf(c), c.Defaults)
+	visible, err := withoutDefaults(parametersOf(config), config.Defaults)
 	if err != nil {
 		return nil, err
 	}
 	if err := CheckArguments(visible, arguments); err != nil {
 		return nil, err
 	}
-	input, err := withDefaults(arguments, c.Defaults)
+	input, err := withDefaults(arguments, config.Defaults)
 	if err != nil {
 		return nil, err
 	}
 	outer := ctx
-	ctx, cancel := withinLimit(ctx, c, workflowTimeout)
+	ctx, cancel := withinLimit(ctx, config, workflowTimeout)
 	defer cancel()
-	run := WorkflowRun{WorkflowID: c.WorkflowID, Input: input, Key: keyOf(ctx)}
-	if until, limited := outer.Deadline(); limited && c.TimeoutMS > int(workflowTimeout.Milliseconds()) {
+	run := WorkflowRun{WorkflowID: config.WorkflowID, Input: input, Key: keyOf(ctx)}
+	if until, limited := outer.Deadline(); limited && config.TimeoutMS > int(workflowTimeout.Milliseconds()) {
 		run.Deadline = until.Add(-answerMargin)
 	}
 	if b.options.Workflow == nil {
@@ -91,7 +91,11 @@ func (b *Toolbox) runWorkflow(
 	}
 	found, ok := path.Walk(output)
 	if !ok {
-		return nil, agent.Errorf(agent.CodeExecution, "the output of the workflow has no value at %s", c.ResponsePath)
+		return nil, agent.Errorf(
+			agent.CodeExecution,
+			"the output of the workflow has no value at %s",
+			config.ResponsePath,
+		)
 	}
 	return found, nil
 }

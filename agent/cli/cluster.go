@@ -53,14 +53,14 @@ func (c *Config) NodeURL(listener net.Addr) (string, error) {
 	return "http://" + listener.String(), err
 }
 
-func (p *Program) cluster(root *cobra.Command) *cobra.Command {
+func (program *Program) cluster(root *cobra.Command) *cobra.Command {
 	shows := []string{"cluster", "master-key"}
 	all := &cobra.Command{
 		Use:     "cluster",
 		Short:   "Manage the servers of a cluster, import and export its agents",
 		Example: "  satchel cluster status",
 	}
-	all.AddCommand(client.ClusterCommands(p.client())...)
+	all.AddCommand(client.ClusterCommands(program.client())...)
 	all.AddCommand(
 		command{
 			use:      "import DIR",
@@ -68,9 +68,9 @@ func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 			example:  "cluster import ./data",
 			args:     1,
 			settings: shows,
-			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
+			run: program.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Import(c.Context(), folder)
-				return p.print(err, "agents added to the cluster: %d; its servers take them over\n", n)
+				return program.print(err, "agents added to the cluster: %d; its servers take them over\n", n)
 			}),
 		}.addTo(root),
 		command{
@@ -79,9 +79,9 @@ func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 			example:  "cluster export ./data",
 			args:     1,
 			settings: shows,
-			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
+			run: program.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Export(c.Context(), folder)
-				return p.print(
+				return program.print(
 					err,
 					"agents written to %[2]s: %[1]d; a server starts on it with the cluster's master "+
 						"key, and without --cluster\n",
@@ -97,9 +97,13 @@ func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 			example:  "cluster recover /srv/satchel",
 			args:     1,
 			settings: shows,
-			run: p.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
+			run: program.withCluster(func(c *cobra.Command, cluster Cluster, folder string) error {
 				n, err := cluster.Recover(c.Context(), folder)
-				return p.print(err, "agents recovered: %d; the servers go on after \"satchel cluster resume\"\n", n)
+				return program.print(
+					err,
+					"agents recovered: %d; the servers go on after \"satchel cluster resume\"\n",
+					n,
+				)
 			}),
 		}.addTo(root),
 		command{
@@ -107,8 +111,8 @@ func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 			short:    "Have the servers go on after the database was restored or lost commits",
 			example:  "cluster resume",
 			settings: shows,
-			run: p.withCluster(func(c *cobra.Command, cluster Cluster, _ string) error {
-				return p.print(cluster.Continue(c.Context()), "the servers go on with what the database has\n")
+			run: program.withCluster(func(c *cobra.Command, cluster Cluster, _ string) error {
+				return program.print(cluster.Continue(c.Context()), "the servers go on with what the database has\n")
 			}),
 		}.addTo(root),
 	)
@@ -116,17 +120,19 @@ func (p *Program) cluster(root *cobra.Command) *cobra.Command {
 }
 
 // withCluster returns run for commands that use the cluster's database and a folder.
-func (p *Program) withCluster(run func(*cobra.Command, Cluster, string) error) func(*cobra.Command, []string) error {
+func (program *Program) withCluster(
+	run func(*cobra.Command, Cluster, string) error,
+) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		switch {
-		case p.config.Cluster == "":
+		case program.config.Cluster == "":
 			return errors.New("set --cluster or SATCHEL_CLUSTER to the URL of the cluster's database")
-		case len(p.config.MasterKeys) == 0:
+		case len(program.config.MasterKeys) == 0:
 			return errors.New(
 				"set SATCHEL_MASTER_KEY to that of the cluster; of a data folder it is in its file master.key",
 			)
 		}
-		cluster, err := p.Cluster(c.Context(), p.config)
+		cluster, err := program.Cluster(c.Context(), program.config)
 		if err != nil {
 			return err
 		}

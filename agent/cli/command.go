@@ -58,7 +58,7 @@ type Program struct {
 
 // Run parses one command line, loads the settings and runs the command. The
 // default command is serve.
-func (p *Program) Run(ctx context.Context, args []string) error {
+func (program *Program) Run(ctx context.Context, args []string) error {
 	const short = "Self-hosted agent automation: one program, one file for each agent"
 	root := &cobra.Command{
 		Use:     "satchel",
@@ -69,12 +69,12 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		Args:              cobra.NoArgs,
-		PersistentPreRunE: p.load,
+		PersistentPreRunE: program.load,
 		RunE: func(c *cobra.Command, args []string) error {
 			if wantsVersion(c) {
-				return p.print(nil, "satchel %s\n", p.Version)
+				return program.print(nil, "satchel %s\n", program.Version)
 			}
-			return p.serve(c, args)
+			return program.serve(c, args)
 		},
 	}
 	// Cobra's own flag needs a template for this, which would make the binary larger
@@ -97,18 +97,18 @@ func (p *Program) Run(ctx context.Context, args []string) error {
 		ID:    client.Group,
 		Title: "Call a server, here or elsewhere:",
 	})
-	for _, c := range p.commands(root) {
+	for _, c := range program.commands(root) {
 		c.GroupID = local
 		root.AddCommand(c)
 	}
-	root.AddCommand(client.Commands(p.client())...)
+	root.AddCommand(client.Commands(program.client())...)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
 	explainArguments(root)
 	incomplete := explainGroups(root)
 	root.SetArgs(args)
-	root.SetOut(p.Out)
+	root.SetOut(program.Out)
 	err := root.ExecuteContext(ctx)
 	return cmp.Or(err, *incomplete)
 }
@@ -162,10 +162,10 @@ func unknownCommand(c *cobra.Command, name string) error {
 
 // explainArguments makes errors about the arguments of a command, and of its
 // subcommands, include its usage.
-func explainArguments(c *cobra.Command) {
-	check := c.Args
-	if c.SuggestionsMinimumDistance = 2; check != nil {
-		c.Args = func(c *cobra.Command, args []string) error {
+func explainArguments(command *cobra.Command) {
+	check := command.Args
+	if command.SuggestionsMinimumDistance = 2; check != nil {
+		command.Args = func(c *cobra.Command, args []string) error {
 			err := check(c, args)
 			switch {
 			case err == nil:
@@ -176,17 +176,17 @@ func explainArguments(c *cobra.Command) {
 			return unknownCommand(c, args[0])
 		}
 	}
-	for _, sub := range c.Commands() {
+	for _, sub := range command.Commands() {
 		explainArguments(sub)
 	}
 }
 
-func (p *Program) client() client.Options {
+func (program *Program) client() client.Options {
 	return client.Options{
-		Getenv: p.Getenv,
-		In:     p.In,
-		Out:    p.Out,
-		Notes:  p.Notes,
+		Getenv: program.Getenv,
+		In:     program.In,
+		Out:    program.Out,
+		Notes:  program.Notes,
 	}
 }
 
@@ -199,7 +199,7 @@ func wantsVersion(c *cobra.Command) bool {
 	return f != nil && f.Changed
 }
 
-func (p *Program) load(c *cobra.Command, _ []string) (err error) {
+func (program *Program) load(c *cobra.Command, _ []string) (err error) {
 	if wantsVersion(c) {
 		return nil
 	}
@@ -210,12 +210,12 @@ func (p *Program) load(c *cobra.Command, _ []string) (err error) {
 		}
 		return f.Value.String(), true
 	}
-	p.config, err = Load(lookup, p.Getenv, DefaultFile)
+	program.config, err = Load(lookup, program.Getenv, DefaultFile)
 	return err
 }
 
-func (p *Program) serve(c *cobra.Command, _ []string) error {
-	return p.Serve(c.Context(), p.config)
+func (program *Program) serve(c *cobra.Command, _ []string) error {
+	return program.Serve(c.Context(), program.config)
 }
 
 // The settings that commands other than serve use.
@@ -225,7 +225,7 @@ var (
 	browserSettings = []string{"chromium", "browser-driver", "browser-cdp"}
 )
 
-func (p *Program) commands(root *cobra.Command) []*cobra.Command {
+func (program *Program) commands(root *cobra.Command) []*cobra.Command {
 	var all []string
 	for _, s := range table {
 		all = append(all, s.Flag)
@@ -235,7 +235,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 		short:   "Print the version",
 		example: "version",
 		run: func(*cobra.Command, []string) error {
-			return p.print(nil, "%s\n", p.Version)
+			return program.print(nil, "%s\n", program.Version)
 		},
 	}.addTo(root)
 	upgrade := command{
@@ -243,7 +243,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 		short:   "Say where newer versions are and how to install one",
 		example: "upgrade",
 		run: func(*cobra.Command, []string) error {
-			return p.print(nil, "%s", p.Version.upgrade())
+			return program.print(nil, "%s", program.Version.upgrade())
 		},
 	}.addTo(root)
 	for _, c := range []*cobra.Command{version, upgrade} {
@@ -255,7 +255,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 			short:    "Serve API and console until stopped",
 			example:  "serve --addr 127.0.0.1:9000",
 			settings: all,
-			run:      p.serve,
+			run:      program.serve,
 		}.addTo(root),
 		command{
 			use:      "open FILE",
@@ -263,7 +263,7 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 			example:  "open bakery.db",
 			args:     1,
 			settings: all,
-			run:      p.open,
+			run:      program.open,
 			long: "Changes are in the file. Its credentials can be read with the master key of the server that " +
 				"it is from, in SATCHEL_MASTER_KEY.\nThe first time, the agent starts paused, as a copy does.",
 		}.addTo(root),
@@ -274,33 +274,33 @@ func (p *Program) commands(root *cobra.Command) []*cobra.Command {
 			settings: []string{},
 			long:     "It accepts the flags of \"satchel serve\".",
 			run: func(*cobra.Command, []string) error {
-				return p.config.Print(p.Out)
+				return program.config.Print(program.Out)
 			},
 		}.addTo(root),
-		p.doctorCommand(root),
+		program.doctorCommand(root),
 		command{
 			use:      "backup AGENT FILE",
 			short:    "Copy an agent, by id or name, to a file; the server may run",
 			example:  "backup support-bot support-bot.db",
 			args:     2,
 			settings: fileSettings,
-			run:      p.withDataFolder(p.backup),
+			run:      program.withDataFolder(program.backup),
 		}.addTo(root),
-		p.restoreCommand(root),
-		p.replicas(root),
-		p.cluster(root),
-		p.keys(root),
-		p.models(root),
-		p.browser(root),
+		program.restoreCommand(root),
+		program.replicas(root),
+		program.cluster(root),
+		program.keys(root),
+		program.models(root),
+		program.browser(root),
 		version,
 		upgrade,
 	}
 }
 
 // withDataFolder returns run for commands that need a data folder with agents.
-func (p *Program) withDataFolder(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+func (program *Program) withDataFolder(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
-		folder, err := filepath.Abs(p.config.Data)
+		folder, err := filepath.Abs(program.config.Data)
 		if err != nil {
 			return err
 		}
@@ -314,11 +314,11 @@ func (p *Program) withDataFolder(run func(*cobra.Command, []string) error) func(
 	}
 }
 
-func (p *Program) backup(_ *cobra.Command, args []string) error {
-	return p.Offline(p.config).Backup(args[0], args[1])
+func (program *Program) backup(_ *cobra.Command, args []string) error {
+	return program.Offline(program.config).Backup(args[0], args[1])
 }
 
-func (p *Program) browser(root *cobra.Command) *cobra.Command {
+func (program *Program) browser(root *cobra.Command) *cobra.Command {
 	browser := &cobra.Command{
 		Use:     "browser",
 		Short:   "Install the browser for sessions",
@@ -330,22 +330,22 @@ func (p *Program) browser(root *cobra.Command) *cobra.Command {
 		example:  "browser install --chromium /usr/bin/chromium",
 		settings: browserSettings,
 		run: func(c *cobra.Command, _ []string) error {
-			return p.Browser(p.config).Install(c.Context(), p.Out)
+			return program.Browser(program.config).Install(c.Context(), program.Out)
 		},
 	}.addTo(root))
 	return browser
 }
 
 // print prints the outcome of a command, unless it failed.
-func (p *Program) print(failed error, format string, args ...any) error {
+func (program *Program) print(failed error, format string, args ...any) error {
 	if failed != nil {
 		return failed
 	}
-	_, err := fmt.Fprintf(p.Out, format, args...)
+	_, err := fmt.Fprintf(program.Out, format, args...)
 	return err
 }
 
-func (p *Program) doctorCommand(root *cobra.Command) *cobra.Command {
+func (program *Program) doctorCommand(root *cobra.Command) *cobra.Command {
 	var probe bool
 	c := command{
 		use:      "doctor",
@@ -354,9 +354,9 @@ func (p *Program) doctorCommand(root *cobra.Command) *cobra.Command {
 		settings: slices.Concat([]string{"addr", "replicate"}, keySettings, browserSettings),
 		run: func(c *cobra.Command, args []string) error {
 			if probe {
-				return client.Probe(c.Context(), p.config.LocalAddr())
+				return client.Probe(c.Context(), program.config.LocalAddr())
 			}
-			return p.doctor(c, args)
+			return program.doctor(c, args)
 		},
 	}.addTo(root)
 	c.Flags().BoolVar(&probe, "probe", false, "only check whether the server at --addr is ready; for health checks")
@@ -364,24 +364,24 @@ func (p *Program) doctorCommand(root *cobra.Command) *cobra.Command {
 }
 
 // doctor prints what was found, and fails when something is wrong.
-func (p *Program) doctor(c *cobra.Command, _ []string) error {
-	findings, err := p.Offline(p.config).Doctor()
+func (program *Program) doctor(command *cobra.Command, _ []string) error {
+	findings, err := program.Offline(program.config).Doctor()
 	// else the finding about the default agent's file says why
-	if access, err := p.Offline(p.config).Access(); err == nil {
+	if access, err := program.Offline(program.config).Access(); err == nil {
 		findings = append(findings, agent.Finding{
 			OK:      true,
 			Subject: "access",
-			Message: p.access(access),
+			Message: program.access(access),
 		})
 	}
-	findings = append(findings, p.Browser(p.config).Doctor(c.Context())...)
-	findings = append(findings, p.System(c.Context())...)
-	if target := p.config.Replicate; target != "" {
+	findings = append(findings, program.Browser(program.config).Doctor(command.Context())...)
+	findings = append(findings, program.System(command.Context())...)
+	if target := program.config.Replicate; target != "" {
 		finding := agent.Finding{Subject: "replicate", Message: target}
-		if replicas, e := p.Replicas(target); e != nil {
+		if replicas, e := program.Replicas(target); e != nil {
 			finding.Message += " " + e.Error()
 		} else {
-			finding = replicas.Doctor(c.Context())
+			finding = replicas.Doctor(command.Context())
 		}
 		findings = append(findings, finding)
 	}
@@ -391,7 +391,7 @@ func (p *Program) doctor(c *cobra.Command, _ []string) error {
 		if !f.OK {
 			mark, wrong = "!!", wrong+1
 		}
-		fmt.Fprintf(p.Out, "%s  %s: %s\n", mark, f.Subject, f.Message)
+		fmt.Fprintf(program.Out, "%s  %s: %s\n", mark, f.Subject, f.Message)
 	}
 	if err == nil && wrong > 0 {
 		err = fmt.Errorf("%d of %d findings need attention", wrong, len(findings))

@@ -84,55 +84,55 @@ type Lookup func(flag string) (value string, given bool)
 // The error contains every problem, wrapping one *Error each, in the order of
 // the table.
 func Load(flags Lookup, getenv func(string) string, file string) (*Config, error) {
-	c := &Config{sources: map[string]string{}}
+	config := &Config{sources: map[string]string{}}
 	from := &origin{flags: flags, getenv: getenv}
 	problems := from.readFile(file)
-	c.File = from.path
+	config.File = from.path
 	failed := map[string]bool{}
 	if len(problems) > 0 {
 		// What the file meant to set about access is unknown.
 		failed[nameAUD] = true
 	}
-	for _, s := range table {
-		text, source := s.Default, "default"
-		if given, where, ok, err := from.find(s); err != nil {
+	for _, setting := range table {
+		text, source := setting.Default, "default"
+		if given, where, ok, err := from.find(setting); err != nil {
 			problems = append(problems, err)
-			failed[s.Name] = true
+			failed[setting.Name] = true
 			continue
 		} else if ok {
 			text, source = given, where
 		}
-		c.sources[s.Name] = source
+		config.sources[setting.Name] = source
 		if text == "" {
 			continue
 		}
-		if err := s.set(c, text); err != nil {
+		if err := setting.set(config, text); err != nil {
 			problems = append(problems, &Error{
-				Name:   s.Name,
+				Name:   setting.Name,
 				Source: source,
 				Issue:  err.Error(),
 			})
-			failed[s.Name] = true
+			failed[setting.Name] = true
 		}
 	}
-	problems = append(problems, c.derive(failed)...)
+	problems = append(problems, config.derive(failed)...)
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	return c, nil
+	return config, nil
 }
 
 // find returns the value from the source with the highest precedence.
-func (o *origin) find(s Setting) (text, source string, ok bool, err error) {
-	if text, ok = o.flags(s.Flag); ok {
-		source = "flag --" + s.Flag
-	} else if text = o.getenv(s.Env); text != "" {
-		source = "variable " + s.Env
-	} else if value, inFile := o.values[s.Name]; inFile {
+func (o *origin) find(setting Setting) (text, source string, ok bool, err error) {
+	if text, ok = o.flags(setting.Flag); ok {
+		source = "flag --" + setting.Flag
+	} else if text = o.getenv(setting.Env); text != "" {
+		source = "variable " + setting.Env
+	} else if value, inFile := o.values[setting.Name]; inFile {
 		source = o.path + ":" + value.key
-		if text, err = value.text(s); err != nil {
+		if text, err = value.text(setting); err != nil {
 			return "", "", false, &Error{
-				Name:   s.Name,
+				Name:   setting.Name,
 				Source: source,
 				Issue:  err.Error(),
 			}
@@ -143,7 +143,7 @@ func (o *origin) find(s Setting) (text, source string, ok bool, err error) {
 	text = strings.TrimSpace(text)
 	if issue := lineIssue(text); issue != "" {
 		return "", "", false, &Error{
-			Name:   s.Name,
+			Name:   setting.Name,
 			Source: source,
 			Issue:  issue,
 		}

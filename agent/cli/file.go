@@ -156,10 +156,10 @@ func settingOf(key string) (name string, known bool) {
 // text converts a TOML value to the text of a variable. Lists become
 // comma-separated if the setting is a list, and a table becomes k=v pairs if
 // the setting consists of such pairs.
-func (v fileValue) text(s Setting) (string, error) {
+func (v fileValue) text(setting Setting) (string, error) {
 	switch value := v.value.(type) {
 	case []any:
-		if !s.list {
+		if !setting.list {
 			return "", errors.New("takes one value, not a list")
 		}
 		parts := make([]string, len(value))
@@ -172,7 +172,7 @@ func (v fileValue) text(s Setting) (string, error) {
 		}
 		return strings.Join(parts, ","), nil
 	case map[string]any:
-		if !s.pairs {
+		if !setting.pairs {
 			return "", errors.New("takes one value, not a table")
 		}
 		var parts []string

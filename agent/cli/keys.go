@@ -13,20 +13,20 @@ import (
 	"satchel/agent/cli/client"
 )
 
-func (p *Program) keys(root *cobra.Command) *cobra.Command {
+func (program *Program) keys(root *cobra.Command) *cobra.Command {
 	keys := &cobra.Command{
 		Use:     "key",
 		Short:   "Create, list and revoke API keys, and rotate the master key",
 		Example: "  satchel key list",
 	}
 	keys.AddCommand(
-		p.createKey(root),
+		program.createKey(root),
 		command{
 			use:      "list",
 			short:    "List API keys",
 			example:  "key list",
 			settings: keySettings,
-			run:      p.withDataFolder(p.listKeys),
+			run:      program.withDataFolder(program.listKeys),
 		}.addTo(root),
 		command{
 			use:      "revoke KEY",
@@ -34,14 +34,14 @@ func (p *Program) keys(root *cobra.Command) *cobra.Command {
 			example:  "key revoke reports",
 			args:     1,
 			settings: keySettings,
-			run:      p.withDataFolder(p.revokeKey),
+			run:      program.withDataFolder(program.revokeKey),
 		}.addTo(root),
 		command{
 			use:      "rotate",
 			short:    "Replace the master key and re-encrypt every credential; the server must be stopped",
 			example:  "key rotate",
 			settings: keySettings,
-			run:      p.withDataFolder(p.rotateKey),
+			run:      program.withDataFolder(program.rotateKey),
 		}.addTo(root),
 	)
 	return keys
@@ -49,7 +49,7 @@ func (p *Program) keys(root *cobra.Command) *cobra.Command {
 
 const strangersFlag = "strangers-read"
 
-func (p *Program) createKey(root *cobra.Command) *cobra.Command {
+func (program *Program) createKey(root *cobra.Command) *cobra.Command {
 	var role, strangers string
 	var agents []string
 	create := command{
@@ -68,14 +68,14 @@ func (p *Program) createKey(root *cobra.Command) *cobra.Command {
 				Role:   agent.Role(role),
 				Agents: agents,
 			}
-			key, err := p.Offline(p.config).CreateKey(
+			key, err := program.Offline(program.config).CreateKey(
 				c.Context(),
 				k,
 				func(a agent.Access) (*agent.Role, error) {
-					return p.chooseAccess(a, strangers)
+					return program.chooseAccess(a, strangers)
 				},
 			)
-			return p.print(err, "%s\n", key)
+			return program.print(err, "%s\n", key)
 		},
 	}.addTo(root)
 	create.Flags().StringVar(&role, "role", "owner", "owner, admin or viewer")
@@ -92,23 +92,23 @@ func (p *Program) createKey(root *cobra.Command) *cobra.Command {
 // chooseAccess returns the role that callers without an identity get as a key is made: by the
 // flag, or, for the first key while no one has decided, by the answer of the person at the
 // terminal. It returns nil, and warns, if there is no answer.
-func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role, error) {
-	decided := agent.DefaultRoleOf(p.config.Role(), p.config.DefaultRoleSet, stored.Choice).Decided()
+func (program *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role, error) {
+	decided := agent.DefaultRoleOf(program.config.Role(), program.config.DefaultRoleSet, stored.Choice).Decided()
 	prompting := answer == "" && !decided && !stored.KeyMade
-	if prompting && client.IsTerminal(p.In) {
+	if prompting && client.IsTerminal(program.In) {
 		fmt.Fprint(
-			p.Notes,
+			program.Notes,
 			"This key closes the server. May callers without a key or an identity read the agent default,\n"+
 				"its conversations and contacts included? [yes/no] ",
 		)
-		line, _ := bufio.NewReader(p.In).ReadString('\n')
+		line, _ := bufio.NewReader(program.In).ReadString('\n')
 		answer = strings.TrimSpace(line)
 	}
 	role := agent.RoleNone
 	switch strings.ToLower(answer) {
 	case "":
 		if prompting {
-			fmt.Fprintln(p.Notes, UndecidedWarning)
+			fmt.Fprintln(program.Notes, UndecidedWarning)
 		}
 		return nil, nil
 	case "yes", "y":
@@ -117,7 +117,7 @@ func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role,
 	default:
 		return nil, fmt.Errorf("--%s must be yes or no, not %q", strangersFlag, answer)
 	}
-	if p.config.DefaultRoleSet {
+	if program.config.DefaultRoleSet {
 		return nil, errors.New(
 			"--" + strangersFlag + " has no effect: --default-role or SATCHEL_DEFAULT_ROLE decides on this",
 		)
@@ -126,18 +126,21 @@ func (p *Program) chooseAccess(stored agent.Access, answer string) (*agent.Role,
 }
 
 // access describes who may use a server that is started with these settings.
-func (p *Program) access(stored agent.Access) string {
-	open := p.config.AccessAUD == "" && !stored.KeyMade
-	return p.config.Access(open, agent.DefaultRoleOf(p.config.Role(), p.config.DefaultRoleSet, stored.Choice))
+func (program *Program) access(stored agent.Access) string {
+	open := program.config.AccessAUD == "" && !stored.KeyMade
+	return program.config.Access(
+		open,
+		agent.DefaultRoleOf(program.config.Role(), program.config.DefaultRoleSet, stored.Choice),
+	)
 }
 
-func (p *Program) rotateKey(*cobra.Command, []string) error {
-	n, err := p.Offline(p.config).RotateKey()
-	return p.print(err, "the master key was replaced; %d credentials were re-encrypted\n", n)
+func (program *Program) rotateKey(*cobra.Command, []string) error {
+	n, err := program.Offline(program.config).RotateKey()
+	return program.print(err, "the master key was replaced; %d credentials were re-encrypted\n", n)
 }
 
-func (p *Program) revokeKey(c *cobra.Command, args []string) error {
-	folder := p.Offline(p.config)
+func (program *Program) revokeKey(c *cobra.Command, args []string) error {
+	folder := program.Offline(program.config)
 	keys, err := folder.Keys(c.Context())
 	keys = slices.DeleteFunc(keys, func(k *agent.Key) bool {
 		return k.ID != args[0] && k.Name != args[0]
@@ -151,14 +154,14 @@ func (p *Program) revokeKey(c *cobra.Command, args []string) error {
 	return folder.DeleteKey(c.Context(), keys[0].ID)
 }
 
-func (p *Program) listKeys(c *cobra.Command, _ []string) error {
-	keys, err := p.Offline(p.config).Keys(c.Context())
+func (program *Program) listKeys(c *cobra.Command, _ []string) error {
+	keys, err := program.Offline(program.config).Keys(c.Context())
 	if err == nil && len(keys) == 0 {
-		fmt.Fprintln(p.Notes, "There are none.")
+		fmt.Fprintln(program.Notes, "There are none.")
 	}
 	for _, k := range keys {
 		fmt.Fprintf(
-			p.Out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role,
+			program.Out, "%s  %s…  %s  %s  %s\n", k.ID, k.Prefix, k.Role,
 			strings.Join(k.Agents, ","),
 			k.Name,
 		)

@@ -42,7 +42,7 @@ type Evaluation struct {
 // modelSettings are the settings used by the commands for models.
 var modelSettings = []string{"data", "outbound-allow"}
 
-func (p *Program) models(root *cobra.Command) *cobra.Command {
+func (program *Program) models(root *cobra.Command) *cobra.Command {
 	models := &cobra.Command{
 		Use:     "model",
 		Short:   "Add, install, check and remove models for search, even while the server runs",
@@ -57,7 +57,7 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 		args:     1,
 		settings: modelSettings[:1],
 		run: func(c *cobra.Command, args []string) error {
-			return p.Models(p.config).Add(c.Context(), args[0], name, p.Out)
+			return program.Models(program.config).Add(c.Context(), args[0], name, program.Out)
 		},
 	}.addTo(root)
 	add.Flags().StringVar(&name, "name", "", "its name in Satchel (default: the name of the folder or file)")
@@ -72,7 +72,7 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 			"ms-marco-MiniLM-L6 (a reranker),\nor a repository of huggingface.co with --sha256.",
 		run: func(c *cobra.Command, args []string) error {
 			from.Model = args[0]
-			return p.Models(p.config).Install(c.Context(), from, p.Out)
+			return program.Models(program.config).Install(c.Context(), from, program.Out)
 		},
 	}.addTo(root)
 	install.Flags().StringVar(&from.Name, "name", "", "its name in Satchel (default: the last part of NAME)")
@@ -88,10 +88,10 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 			example:  "model list",
 			settings: modelSettings[:1],
 			run: func(*cobra.Command, []string) error {
-				return p.Models(p.config).List(p.Out)
+				return program.Models(program.config).List(program.Out)
 			},
 		}.addTo(root),
-		p.checkModel(root),
+		program.checkModel(root),
 		command{
 			use:      "remove NAME",
 			short:    "Delete a model",
@@ -99,15 +99,15 @@ func (p *Program) models(root *cobra.Command) *cobra.Command {
 			args:     1,
 			settings: modelSettings[:1],
 			run: func(_ *cobra.Command, args []string) error {
-				return p.Models(p.config).Remove(args[0], p.Out)
+				return program.Models(program.config).Remove(args[0], program.Out)
 			},
 		}.addTo(root),
 	)
 	return models
 }
 
-func (p *Program) checkModel(root *cobra.Command) *cobra.Command {
-	var e Evaluation
+func (program *Program) checkModel(root *cobra.Command) *cobra.Command {
+	var evaluation Evaluation
 	check := command{
 		use:      "check NAME",
 		short:    "Check a model's files, and measure how well it finds your documents",
@@ -118,18 +118,23 @@ func (p *Program) checkModel(root *cobra.Command) *cobra.Command {
 			"source and, optionally, passage),\nwith the built-in model and with this one, and prints " +
 			"how high the answers rank.",
 		run: func(c *cobra.Command, args []string) error {
-			if (e.Questions == "") != (e.Documents == "") {
+			if (evaluation.Questions == "") != (evaluation.Documents == "") {
 				return errors.New("--questions and --documents belong together")
 			}
-			err := p.Models(p.config).Check(c.Context(), args[0], p.Out)
-			if e.Questions == "" || err != nil && !errors.Is(err, ErrNoBetter) {
+			err := program.Models(program.config).Check(c.Context(), args[0], program.Out)
+			if evaluation.Questions == "" || err != nil && !errors.Is(err, ErrNoBetter) {
 				return err
 			}
-			e.Model = args[0]
-			return errors.Join(err, p.Models(p.config).Evaluate(c.Context(), e, p.Out))
+			evaluation.Model = args[0]
+			return errors.Join(err, program.Models(program.config).Evaluate(c.Context(), evaluation, program.Out))
 		},
 	}.addTo(root)
-	check.Flags().StringVar(&e.Questions, "questions", "", "CSV file with questions and the documents that answer them")
-	check.Flags().StringVar(&e.Documents, "documents", "", "folder of the documents")
+	check.Flags().StringVar(
+		&evaluation.Questions,
+		"questions",
+		"",
+		"CSV file with questions and the documents that answer them",
+	)
+	check.Flags().StringVar(&evaluation.Documents, "documents", "", "folder of the documents")
 	return check
 }

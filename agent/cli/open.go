@@ -12,7 +12,7 @@ import (
 // open serves one agent's file in place. What belongs to the server rather than the
 // agent, above all the master key, is kept in the user's configuration folder
 // unless --data names another.
-func (p *Program) open(c *cobra.Command, args []string) error {
+func (program *Program) open(c *cobra.Command, args []string) error {
 	path, err := filepath.Abs(args[0])
 	if err != nil {
 		return err
@@ -20,13 +20,13 @@ func (p *Program) open(c *cobra.Command, args []string) error {
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
-	p.config.Linked = path
-	if p.config.sources["data"] == "default" {
-		if p.config.Data, err = dataFolderOf(path); err != nil {
+	program.config.Linked = path
+	if program.config.sources["data"] == "default" {
+		if program.config.Data, err = dataFolderOf(path); err != nil {
 			return err
 		}
 	}
-	return p.Serve(c.Context(), p.config)
+	return program.Serve(c.Context(), program.config)
 }
 
 // dataFolderOf returns the data folder for one opened file. A path always has the

@@ -31,8 +31,8 @@ type restoreFlags struct {
 	all          bool
 }
 
-func (p *Program) restoreCommand(root *cobra.Command) *cobra.Command {
-	var f restoreFlags
+func (program *Program) restoreCommand(root *cobra.Command) *cobra.Command {
+	var flags restoreFlags
 	c := command{
 		use:     "restore FILE|AGENT",
 		short:   "Restore a backup, or an agent from its replica, as a paused agent; the server may run",
@@ -43,54 +43,54 @@ func (p *Program) restoreCommand(root *cobra.Command) *cobra.Command {
 			"  satchel restore --all --from s3://backups/satchel --to /srv/satchel",
 		settings: fileSettings,
 		run: func(c *cobra.Command, args []string) error {
-			return p.restore(c, args, f)
+			return program.restore(c, args, flags)
 		},
 	}.addTo(root)
 	c.Args = func(c *cobra.Command, args []string) error {
-		if f.all {
+		if flags.all {
 			return cobra.NoArgs(c, args)
 		}
 		return cobra.ExactArgs(1)(c, args)
 	}
-	c.Flags().StringVar(&f.from, "from", "", "restore from the replicas in this folder or s3:// URL")
+	c.Flags().StringVar(&flags.from, "from", "", "restore from the replicas in this folder or s3:// URL")
 	c.Flags().StringVar(
-		&f.at,
+		&flags.at,
 		"at",
 		"",
 		"as of this time, as 2026-11-23T10:30:00Z or, in local time, \"2026-11-23 10:30\" (default the newest)",
 	)
-	c.Flags().StringVar(&f.to, "to", "", "write the file unchanged to this data folder")
-	c.Flags().BoolVar(&f.all, "all", false, "restore every agent that was not deleted; needs --from and --to")
+	c.Flags().StringVar(&flags.to, "to", "", "write the file unchanged to this data folder")
+	c.Flags().BoolVar(&flags.all, "all", false, "restore every agent that was not deleted; needs --from and --to")
 	return c
 }
 
-func (p *Program) restore(c *cobra.Command, args []string, f restoreFlags) error {
+func (program *Program) restore(command *cobra.Command, args []string, flags restoreFlags) error {
 	switch {
-	case f.from == "" && (f.at != "" || f.to != "" || f.all):
+	case flags.from == "" && (flags.at != "" || flags.to != "" || flags.all):
 		return errors.New("--at, --to and --all need --from, which says where the replicas are")
-	case f.from == "":
-		id, err := p.Offline(p.config).Restore(c.Context(), args[0])
-		return p.print(err, "restored as %s, paused\n", id)
-	case f.all && f.to == "":
+	case flags.from == "":
+		id, err := program.Offline(program.config).Restore(command.Context(), args[0])
+		return program.print(err, "restored as %s, paused\n", id)
+	case flags.all && flags.to == "":
 		return errors.New("--all needs --to, the data folder to restore to")
 	}
-	at, err := parseTime(f.at, time.Local)
+	at, err := parseTime(flags.at, time.Local)
 	if err != nil {
 		return err
 	}
-	replicas, err := p.Replicas(f.from)
+	replicas, err := program.Replicas(flags.from)
 	if err != nil {
-		return fmt.Errorf("--from %q %w", f.from, err)
+		return fmt.Errorf("--from %q %w", flags.from, err)
 	}
-	if f.all {
-		return p.restoreAll(c.Context(), replicas, at, f.to)
+	if flags.all {
+		return program.restoreAll(command.Context(), replicas, at, flags.to)
 	}
-	return p.restoreOne(c.Context(), replicas, args[0], at, f.to)
+	return program.restoreOne(command.Context(), replicas, args[0], at, flags.to)
 }
 
 // restoreAll restores every agent that existed at a time. A failure does not stop
 // the others.
-func (p *Program) restoreAll(ctx context.Context, replicas Replicas, at time.Time, to string) (failed error) {
+func (program *Program) restoreAll(ctx context.Context, replicas Replicas, at time.Time, to string) (failed error) {
 	all, err := replicas.List(ctx)
 	if err != nil {
 		return err
@@ -102,20 +102,26 @@ func (p *Program) restoreAll(ctx context.Context, replicas Replicas, at time.Tim
 			!at.IsZero() && at.Before(r.From) {
 			continue
 		}
-		if err := p.restoreOne(ctx, replicas, r.ID, at, to); err != nil {
+		if err := program.restoreOne(ctx, replicas, r.ID, at, to); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("agent %s: %w", r.ID, err))
 		}
 	}
 	return failed
 }
 
-func (p *Program) restoreOne(ctx context.Context, replicas Replicas, idOrName string, at time.Time, to string) error {
+func (program *Program) restoreOne(
+	ctx context.Context,
+	replicas Replicas,
+	idOrName string,
+	at time.Time,
+	to string,
+) error {
 	if to != "" {
 		id, last, err := replicas.Put(ctx, idOrName, at, to)
-		return p.print(err, "%s is in %s, as of %s\n", id, to, last.Format(time.RFC3339))
+		return program.print(err, "%s is in %s, as of %s\n", id, to, last.Format(time.RFC3339))
 	}
-	id, last, err := replicas.Restore(ctx, idOrName, at, p.config.Data)
-	return p.print(err, "restored as %s, paused, as of %s\n", id, last.Format(time.RFC3339))
+	id, last, err := replicas.Restore(ctx, idOrName, at, program.config.Data)
+	return program.print(err, "restored as %s, paused, as of %s\n", id, last.Format(time.RFC3339))
 }
 
 // parseTime reads a time of RFC 3339, or a date and a time of a zone. Empty is the
@@ -135,7 +141,7 @@ func parseTime(text string, zone *time.Location) (at time.Time, err error) {
 	return at, fmt.Errorf("--at %s is not a time like 2026-11-23T10:30:00Z or \"2026-11-23 10:30\"", quote(text))
 }
 
-func (p *Program) replicas(root *cobra.Command) *cobra.Command {
+func (program *Program) replicas(root *cobra.Command) *cobra.Command {
 	replicas := &cobra.Command{
 		Use:     "replicas",
 		Short:   "List the agents that can be restored from replicas",
@@ -148,7 +154,7 @@ func (p *Program) replicas(root *cobra.Command) *cobra.Command {
 		example:  "replicas list --from s3://backups/satchel",
 		settings: []string{"replicate"},
 		run: func(c *cobra.Command, _ []string) error {
-			return p.listReplicas(c.Context(), from)
+			return program.listReplicas(c.Context(), from)
 		},
 	}.addTo(root)
 	list.Flags().StringVar(&from, "from", "", "the folder or s3:// URL (default what --replicate says)")
@@ -156,18 +162,18 @@ func (p *Program) replicas(root *cobra.Command) *cobra.Command {
 	return replicas
 }
 
-func (p *Program) listReplicas(ctx context.Context, from string) error {
-	from = cmp.Or(from, p.config.Replicate)
+func (program *Program) listReplicas(ctx context.Context, from string) error {
+	from = cmp.Or(from, program.config.Replicate)
 	if from == "" {
 		return errors.New("set --from, or --replicate as for the server")
 	}
-	replicas, err := p.Replicas(from)
+	replicas, err := program.Replicas(from)
 	if err != nil {
 		return fmt.Errorf("%q %w", from, err)
 	}
 	all, err := replicas.List(ctx)
 	if err == nil && len(all) == 0 {
-		fmt.Fprintln(p.Notes, "There are none.")
+		fmt.Fprintln(program.Notes, "There are none.")
 	}
 	for _, r := range all {
 		note := "from " + r.From.Format(time.RFC3339) + " to " + r.To.Format(time.RFC3339)
@@ -180,7 +186,7 @@ func (p *Program) listReplicas(ctx context.Context, from string) error {
 		if r.Problem != "" {
 			note += ", but " + r.Problem
 		}
-		fmt.Fprintf(p.Out, "%s  %s  %s\n", r.ID, note, r.Name)
+		fmt.Fprintf(program.Out, "%s  %s  %s\n", r.ID, note, r.Name)
 	}
 	return err
 }

@@ -196,12 +196,12 @@ func (c Cron) onDay(day int, weekday time.Weekday) bool {
 // February, eight years around 1900 and 2100.
 const cronYears = 9
 
-// nextWallTime returns the first wall clock time after w that matches. Wall clock
+// nextWallTime returns the first wall clock time after instant that matches. Wall clock
 // times are represented as times in UTC.
-func (c Cron) nextWallTime(w time.Time) (time.Time, bool) {
-	w = w.Truncate(time.Minute).Add(time.Minute)
-	year, month, day := w.Date()
-	from := w.Hour()*60 + w.Minute()
+func (c Cron) nextWallTime(instant time.Time) (time.Time, bool) {
+	instant = instant.Truncate(time.Minute).Add(time.Minute)
+	year, month, day := instant.Date()
+	from := instant.Hour()*60 + instant.Minute()
 	for last := year + cronYears; year <= last; {
 		date := time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 		year, month, day = date.Date()

@@ -19,22 +19,22 @@ type Draft struct {
 }
 
 // Create stores a new credential.
-func (c *Credentials) Create(ctx context.Context, db *store.DB, d Draft) (agent.Credential, error) {
+func (c *Credentials) Create(ctx context.Context, db *store.DB, draft Draft) (agent.Credential, error) {
 	made, secret := agent.Credential{}, map[string]string{}
-	if d.Preset != "" {
+	if draft.Preset != "" {
 		var err error
-		if made, secret, err = FillPreset(d.Preset, d.Values); err != nil {
+		if made, secret, err = FillPreset(draft.Preset, draft.Values); err != nil {
 			return made, err
 		}
-		if d.Config.Given {
-			if d.Config.Value, err = overlay(made.Config, d.Config.Value); err != nil {
+		if draft.Config.Given {
+			if draft.Config.Value, err = overlay(made.Config, draft.Config.Value); err != nil {
 				return made, err
 			}
 		}
 	}
-	d.Apply(&made)
-	if d.Secret.Given && d.Secret.Value != nil {
-		secret = d.Secret.Value
+	draft.Apply(&made)
+	if draft.Secret.Given && draft.Secret.Value != nil {
+		secret = draft.Secret.Value
 	}
 	if err := c.check(&made, secret); err != nil {
 		return made, err
@@ -100,19 +100,19 @@ func (c *Credentials) check(made *agent.Credential, secret map[string]string) er
 	if err != nil {
 		return err
 	}
-	f := &made.Config
+	config := &made.Config
 	for _, e := range [][2]string{
-		{"auth_url", f.AuthURL},
-		{"token_url", f.TokenURL},
-		{"device_url", f.DeviceURL},
-		{"revoke_url", f.RevokeURL},
-		{"issuer", f.Issuer},
+		{"auth_url", config.AuthURL},
+		{"token_url", config.TokenURL},
+		{"device_url", config.DeviceURL},
+		{"revoke_url", config.RevokeURL},
+		{"issuer", config.Issuer},
 	} {
 		if err := c.checkEndpoint("config."+e[0], e[1]); err != nil {
 			return err
 		}
 	}
-	if test := f.TestRequest; test != nil {
+	if test := config.TestRequest; test != nil {
 		if u, err := url.Parse(test.URL); err != nil || !hosts.Fit(u) {
 			return agent.Invalid("config.test.url", "must be on one of the hosts")
 		}

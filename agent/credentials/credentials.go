@@ -46,9 +46,9 @@ type Credentials struct {
 }
 
 // New returns Credentials.
-func New(o Options) *Credentials {
+func New(options Options) *Credentials {
 	client := egress.New(egress.Policy{
-		Allow:         o.Allow,
+		Allow:         options.Allow,
 		MaxResponse:   4 << 20,
 		HeaderTimeout: requestTime,
 	})
@@ -57,12 +57,12 @@ func New(o Options) *Credentials {
 		return http.ErrUseLastResponse
 	}
 	return &Credentials{
-		folder:  o.Folder,
+		folder:  options.Folder,
 		client:  client,
 		tokens:  tokens,
-		address: o.Address,
-		version: o.Version,
-		log:     o.Logger(),
+		address: options.Address,
+		version: options.Version,
+		log:     options.Logger(),
 		now:     time.Now,
 		locks:   map[string]*keyLock{},
 		polls:   map[string]time.Time{},

@@ -12,19 +12,23 @@ import (
 )
 
 // connectDevice begins a login on another device (RFC 8628).
-func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.OpenCredential) (Connection, error) {
-	e, err := c.endpoints(ctx, o)
+func (c *Credentials) connectDevice(
+	ctx context.Context,
+	db *store.DB,
+	credential store.OpenCredential,
+) (Connection, error) {
+	endpoints, err := c.endpoints(ctx, credential)
 	if err != nil {
 		return Connection{}, err
 	}
-	if e.Device == "" {
+	if endpoints.Device == "" {
 		return Connection{}, agent.Invalid("config.device_url", "is required: the issuer's metadata has none")
 	}
 	form := url.Values{}
-	optional(form, "scope", o.Config.Scope)
-	optional(form, "audience", o.Config.Audience)
-	optional(form, "client_id", o.Config.ClientID)
-	status, raw, contentType, err := c.postClient(ctx, o, e.Device, form)
+	optional(form, "scope", credential.Config.Scope)
+	optional(form, "audience", credential.Config.Audience)
+	optional(form, "client_id", credential.Config.ClientID)
+	status, raw, contentType, err := c.postClient(ctx, credential, endpoints.Device, form)
 	if err != nil {
 		return Connection{}, err
 	}
@@ -34,7 +38,7 @@ func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.O
 		fields.Text("device_code") == "" ||
 		fields.Text("user_code") == "" ||
 		page == "" {
-		return Connection{}, refusalError(status, fields, secretsOf(o, form))
+		return Connection{}, refusalError(status, fields, secretsOf(credential, form))
 	}
 	if u, err := url.Parse(page); err != nil || u.Scheme != "https" && u.Scheme != "http" {
 		return Connection{}, agent.Errorf(
@@ -49,7 +53,7 @@ func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.O
 		Interval: interval,
 		Ends:     agent.At(c.now().Add(life)),
 	}
-	if err := putLogin(ctx, db, o.ID, l); err != nil {
+	if err := putLogin(ctx, db, credential.ID, l); err != nil {
 		return Connection{}, err
 	}
 	return Connection{
@@ -62,31 +66,31 @@ func (c *Credentials) connectDevice(ctx context.Context, db *store.DB, o store.O
 
 // pollDevice asks the provider once whether the person has agreed. A call that comes
 // too soon makes no request.
-func (c *Credentials) pollDevice(ctx context.Context, db *store.DB, o store.OpenCredential) (bool, error) {
+func (c *Credentials) pollDevice(ctx context.Context, db *store.DB, credential store.OpenCredential) (bool, error) {
 	var l login
-	err := c.replaceLogin(ctx, db, o.ID, func(now login) (*login, error) {
+	err := c.replaceLogin(ctx, db, credential.ID, func(now login) (*login, error) {
 		if now.Device == "" {
 			return nil, invalidLoginError()
 		}
 		l = now
 		return &now, nil
 	})
-	if err != nil || !c.mayPoll(key(db, o.ID), time.Duration(l.Interval)*time.Second) {
+	if err != nil || !c.mayPoll(key(db, credential.ID), time.Duration(l.Interval)*time.Second) {
 		return false, err
 	}
-	err = c.exchange(ctx, db, o.ID, l, url.Values{"grant_type": {grantDevice}, "device_code": {l.Device}})
+	err = c.exchange(ctx, db, credential.ID, l, url.Values{"grant_type": {grantDevice}, "device_code": {l.Device}})
 	switch {
 	case err == nil:
 		return true, c.replaceLogin(
 			ctx,
 			db,
-			o.ID,
+			credential.ID,
 			func(login) (*login, error) { return nil, nil },
 		)
 	case oauthCode(err) == "authorization_pending":
 		return false, nil
 	case agent.ErrorCode(err) == agent.CodeUpstream && oauthCode(err) == "": // also slow_down
-		c.delayPoll(key(db, o.ID))
+		c.delayPoll(key(db, credential.ID))
 		return false, nil
 	}
 	return false, err

@@ -23,16 +23,16 @@ const (
 )
 
 // grantForm returns the form that requests tokens without a person.
-func (c *Credentials) grantForm(o store.OpenCredential, e endpoints) (url.Values, error) {
+func (c *Credentials) grantForm(credential store.OpenCredential, endpoints endpoints) (url.Values, error) {
 	form := url.Values{}
-	optional(form, "resource", o.Config.Resource)
-	switch o.Config.Grant {
+	optional(form, "resource", credential.Config.Resource)
+	switch credential.Config.Grant {
 	case agent.GrantClient:
 		form.Set("grant_type", "client_credentials")
-		optional(form, "scope", o.Config.Scope)
-		optional(form, "audience", o.Config.Audience)
+		optional(form, "scope", credential.Config.Scope)
+		optional(form, "audience", credential.Config.Audience)
 	case agent.GrantJWT:
-		assertion, err := c.assertion(o, e.Token)
+		assertion, err := c.assertion(credential, endpoints.Token)
 		if err != nil {
 			return nil, agent.Errorf(agent.CodeConflict, "the key of the service account cannot sign").Because(err)
 		}
@@ -40,7 +40,7 @@ func (c *Credentials) grantForm(o store.OpenCredential, e endpoints) (url.Values
 		form.Set("assertion", assertion)
 	default:
 		form.Set("grant_type", "refresh_token")
-		form.Set("refresh_token", o.Tokens.RefreshToken)
+		form.Set("refresh_token", credential.Tokens.RefreshToken)
 	}
 	return form, nil
 }
@@ -53,8 +53,8 @@ func optional(form url.Values, name, value string) {
 
 // assertion returns the signed assertion of a service account (RFC 7523). audience
 // is the token endpoint's URL, unless the config names another.
-func (c *Credentials) assertion(o store.OpenCredential, audience string) (string, error) {
-	account, err := agent.ReadServiceAccount(o.Values["service_account"])
+func (c *Credentials) assertion(credential store.OpenCredential, audience string) (string, error) {
+	account, err := agent.ReadServiceAccount(credential.Values["service_account"])
 	if err != nil {
 		return "", err
 	}
@@ -65,15 +65,15 @@ func (c *Credentials) assertion(o store.OpenCredential, audience string) (string
 	now := c.now()
 	claims := map[string]any{
 		"iss": account.ClientEmail,
-		"aud": cmp.Or(o.Config.Audience, audience),
+		"aud": cmp.Or(credential.Config.Audience, audience),
 		"iat": now.Unix(),
 		"exp": now.Add(assertionLife).Unix(),
 	}
-	if o.Config.Scope != "" {
-		claims["scope"] = o.Config.Scope
+	if credential.Config.Scope != "" {
+		claims["scope"] = credential.Config.Scope
 	}
-	if o.Config.Subject != "" {
-		claims["sub"] = o.Config.Subject
+	if credential.Config.Subject != "" {
+		claims["sub"] = credential.Config.Subject
 	}
 	header := map[string]any{"typ": "JWT", "alg": "RS256"}
 	if account.PrivateKeyID != "" {

@@ -94,14 +94,14 @@ func (c *Credentials) ClientMetadata() ClientMetadata {
 
 // Connect begins a login. by describes who asked for it, for the person who signs in.
 func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref, by string) (Connection, error) {
-	o, err := db.OpenCredential(ctx, ref)
+	credential, err := db.OpenCredential(ctx, ref)
 	if err != nil {
 		return Connection{}, err
 	}
 	switch {
-	case o.Type == agent.CredentialOAuth2 && o.Config.Grant == agent.GrantDevice:
-		return c.connectDevice(ctx, db, o)
-	case o.Type != agent.CredentialOAuth2 || o.Config.Grant != agent.GrantCode:
+	case credential.Type == agent.CredentialOAuth2 && credential.Config.Grant == agent.GrantDevice:
+		return c.connectDevice(ctx, db, credential)
+	case credential.Type != agent.CredentialOAuth2 || credential.Config.Grant != agent.GrantCode:
 		return Connection{}, agent.Errorf(
 			agent.CodeConflict,
 			"only a credential of type oauth2 with the grant authorization_code or "+
@@ -110,7 +110,7 @@ func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref, by string)
 	}
 	ticket := rand.Text()
 	ends := agent.At(c.now().Add(loginLife))
-	if err := putLogin(ctx, db, o.ID, login{
+	if err := putLogin(ctx, db, credential.ID, login{
 		Ticket: hash(ticket),
 		By:     by,
 		Ends:   ends,
@@ -118,7 +118,7 @@ func (c *Credentials) Connect(ctx context.Context, db *store.DB, ref, by string)
 		return Connection{}, err
 	}
 	return Connection{
-		URL:         c.address + startPath + loginToken(db, o.ID, ticket),
+		URL:         c.address + startPath + loginToken(db, credential.ID, ticket),
 		RedirectURL: c.RedirectURL(),
 		ExpiresAt:   ends,
 	}, nil
@@ -191,21 +191,21 @@ func (c *Credentials) replaceLogin(ctx context.Context, db *store.DB, id string,
 // Start begins a login in a browser: it returns the address where the person signs
 // in, and a cookie that the callback must present. It uses up the ticket.
 func (c *Credentials) Start(ctx context.Context, ticket string) (location string, cookie *http.Cookie, err error) {
-	p, err := c.pending(ctx, ticket)
+	pending, err := c.pending(ctx, ticket)
 	if err != nil {
 		return "", nil, err
 	}
 	state, binding, verifier := rand.Text(), rand.Text(), rand.Text()+rand.Text()
-	err = c.replaceLogin(ctx, p.db, p.open.ID, func(l login) (*login, error) {
-		if !matchesHash(l.Ticket, p.secret) {
+	err = c.replaceLogin(ctx, pending.db, pending.open.ID, func(l login) (*login, error) {
+		if !matchesHash(l.Ticket, pending.secret) {
 			return nil, invalidLoginError()
 		}
 		return &login{
 			State:    hash(state),
 			Cookie:   hash(binding),
 			Verifier: verifier,
-			Issuer:   p.endpoints.Issuer,
-			Required: p.endpoints.IssRequired,
+			Issuer:   pending.endpoints.Issuer,
+			Required: pending.endpoints.IssRequired,
 			Ends:     l.Ends,
 		}, nil
 	})
@@ -213,28 +213,32 @@ func (c *Credentials) Start(ctx context.Context, ticket string) (location string
 		return "", nil, err
 	}
 	location, err = c.signIn(
-		p.open,
-		p.endpoints,
-		loginToken(p.db, p.open.ID, state),
+		pending.open,
+		pending.endpoints,
+		loginToken(pending.db, pending.open.ID, state),
 		verifier,
 	)
 	return location, c.cookie(state, binding), err
 }
 
 // signIn returns the address where the person signs in.
-func (c *Credentials) signIn(o store.OpenCredential, e endpoints, state, verifier string) (string, error) {
-	u, err := c.client.CheckURL(e.Auth)
+func (c *Credentials) signIn(
+	credential store.OpenCredential,
+	endpoints endpoints,
+	state, verifier string,
+) (string, error) {
+	address, err := c.client.CheckURL(endpoints.Auth)
 	if err != nil {
 		return "", unreachableProvider()
 	}
 	challenge := sha256.Sum256([]byte(verifier))
-	query := u.Query()
-	for name, value := range o.Config.AuthParams {
+	query := address.Query()
+	for name, value := range credential.Config.AuthParams {
 		query.Set(name, value)
 	}
 	for name, value := range map[string]string{
 		"response_type":         "code",
-		"client_id":             o.Config.ClientID,
+		"client_id":             credential.Config.ClientID,
 		"redirect_uri":          c.RedirectURL(),
 		"state":                 state,
 		"code_challenge":        base64.RawURLEncoding.EncodeToString(challenge[:]),
@@ -242,11 +246,11 @@ func (c *Credentials) signIn(o store.OpenCredential, e endpoints, state, verifie
 	} {
 		query.Set(name, value)
 	}
-	optional(query, "scope", o.Config.Scope)
-	optional(query, "resource", o.Config.Resource)
-	optional(query, "audience", o.Config.Audience)
-	u.RawQuery = query.Encode()
-	return u.String(), nil
+	optional(query, "scope", credential.Config.Scope)
+	optional(query, "resource", credential.Config.Resource)
+	optional(query, "audience", credential.Config.Audience)
+	address.RawQuery = query.Encode()
+	return address.String(), nil
 }
 
 // cookie returns a cookie that binds a login to the browser that began it. Each login
@@ -415,39 +419,39 @@ func (c *Credentials) exchange(
 // redirected the browser or, for a device, by polling once. connected is false until
 // the person has agreed.
 func (c *Credentials) Complete(ctx context.Context, db *store.DB, ref, redirected string) (connected bool, err error) {
-	o, err := db.OpenCredential(ctx, ref)
+	credential, err := db.OpenCredential(ctx, ref)
 	if err != nil {
 		return false, err
 	}
-	if o.Config.Grant == agent.GrantDevice && redirected == "" {
-		return c.pollDevice(ctx, db, o)
+	if credential.Config.Grant == agent.GrantDevice && redirected == "" {
+		return c.pollDevice(ctx, db, credential)
 	}
-	u, err := url.Parse(strings.TrimSpace(redirected))
+	address, err := url.Parse(strings.TrimSpace(redirected))
 	if err != nil ||
 		redirected == "" ||
 		len(redirected) > maxRedirected ||
-		u.Path != callbackPath && !strings.HasSuffix(u.Path, callbackPath) {
+		address.Path != callbackPath && !strings.HasSuffix(address.Path, callbackPath) {
 		return false, agent.Invalid(
 			"redirected_to",
 			"must be the whole address that the browser was sent to, with "+callbackPath,
 		)
 	}
-	agentID, id, _ := parseState(u.Query().Get("state"))
-	if agentID != db.ID() || id != o.ID {
+	agentID, id, _ := parseState(address.Query().Get("state"))
+	if agentID != db.ID() || id != credential.ID {
 		return false, agent.Invalid("redirected_to", "belongs to the sign-in of another credential")
 	}
-	taken, err := c.takeState(ctx, db, o.ID, u.Query())
+	taken, err := c.takeState(ctx, db, credential.ID, address.Query())
 	if err != nil {
 		return false, err
 	}
-	err = c.finish(ctx, db, o.ID, u.Query(), taken, nil)
+	err = c.finish(ctx, db, credential.ID, address.Query(), taken, nil)
 	return err == nil, err
 }
 
 // Disconnect deletes the tokens of a credential, and revokes them if the revocation
 // endpoint is known.
 func (c *Credentials) Disconnect(ctx context.Context, db *store.DB, ref string) error {
-	o, err := db.OpenCredential(ctx, ref)
+	credential, err := db.OpenCredential(ctx, ref)
 	if err != nil { // locked or not confirmed: only the stored tokens are deleted
 		known, readErr := db.Credential(ctx, ref)
 		if readErr != nil {
@@ -455,25 +459,25 @@ func (c *Credentials) Disconnect(ctx context.Context, db *store.DB, ref string) 
 		}
 		return db.DropTokens(ctx, known.ID)
 	}
-	unlock, err := c.lock(ctx, key(db, o.ID))
+	unlock, err := c.lock(ctx, key(db, credential.ID))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := db.DropTokens(ctx, o.ID); err != nil {
+	if err := db.DropTokens(ctx, credential.ID); err != nil {
 		return err
 	}
-	token := o.Tokens.RefreshToken
+	token := credential.Tokens.RefreshToken
 	if token == "" {
-		token = o.Tokens.AccessToken
+		token = credential.Tokens.AccessToken
 	}
 	if token == "" {
 		return nil
 	}
-	if e, err := c.endpoints(ctx, o); err == nil && e.Revoke != "" {
+	if e, err := c.endpoints(ctx, credential); err == nil && e.Revoke != "" {
 		_, _, _, err = c.postClient(
 			ctx,
-			o,
+			credential,
 			e.Revoke,
 			url.Values{"token": {token}},
 		) // RFC 7009
@@ -481,7 +485,7 @@ func (c *Credentials) Disconnect(ctx context.Context, db *store.DB, ref string) 
 			c.log.Info(
 				"revoke token",
 				"agent", db.ID(),
-				"credential", o.ID,
+				"credential", credential.ID,
 				"error", agent.Explain(err),
 			)
 		}

@@ -35,18 +35,18 @@ type endpoints struct {
 
 // endpoints returns the addresses of a credential. Those that its config leaves
 // out come from the issuer's metadata.
-func (c *Credentials) endpoints(ctx context.Context, o store.OpenCredential) (endpoints, error) {
-	f := o.Config
+func (c *Credentials) endpoints(ctx context.Context, credential store.OpenCredential) (endpoints, error) {
+	config := credential.Config
 	e := endpoints{
-		Auth:   f.AuthURL,
-		Token:  f.TokenURL,
-		Device: f.DeviceURL,
-		Revoke: f.RevokeURL,
+		Auth:   config.AuthURL,
+		Token:  config.TokenURL,
+		Device: config.DeviceURL,
+		Revoke: config.RevokeURL,
 	}
-	if f.Issuer == "" || e.Token != "" && !f.NeedsSignIn() {
+	if config.Issuer == "" || e.Token != "" && !config.NeedsSignIn() {
 		return e, nil
 	}
-	found, err := c.metadata(ctx, f.Issuer)
+	found, err := c.metadata(ctx, config.Issuer)
 	if err != nil {
 		return e, err
 	}
@@ -61,11 +61,11 @@ func (c *Credentials) endpoints(ctx context.Context, o store.OpenCredential) (en
 // metadata reads the metadata of an authorization server (RFC 8414), or of an
 // OpenID provider.
 func (c *Credentials) metadata(ctx context.Context, issuer string) (endpoints, error) {
-	u, err := url.Parse(issuer)
+	address, err := url.Parse(issuer)
 	if err != nil {
 		return endpoints{}, agent.Invalid("config.issuer", "must be a URL")
 	}
-	base, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	base, path := address.Scheme+"://"+address.Host, strings.TrimSuffix(address.EscapedPath(), "/")
 	var last error
 	for _, place := range []string{
 		base + "/.well-known/oauth-authorization-server" + path,
@@ -147,12 +147,12 @@ type grantedTokens struct {
 // has the code in its details, see oauthCode.
 func (c *Credentials) askTokens(
 	ctx context.Context,
-	o store.OpenCredential,
+	credential store.OpenCredential,
 	endpoint string,
 	form url.Values,
 ) (grantedTokens, error) {
 	requestedAt := c.now()
-	status, raw, contentType, err := c.postClient(ctx, o, endpoint, form)
+	status, raw, contentType, err := c.postClient(ctx, credential, endpoint, form)
 	if err != nil {
 		return grantedTokens{}, err
 	}
@@ -160,7 +160,7 @@ func (c *Credentials) askTokens(
 	access, usable := fields.BearerToken()
 	switch {
 	case status/100 != 2 || access == "":
-		return grantedTokens{}, refusalError(status, fields, secretsOf(o, form))
+		return grantedTokens{}, refusalError(status, fields, secretsOf(credential, form))
 	case !usable:
 		return grantedTokens{}, agent.Errorf(agent.CodeUpstream, "the provider's answer has no bearer token")
 	}
@@ -181,23 +181,23 @@ func (c *Credentials) askTokens(
 // postClient posts a form as the client of a credential.
 func (c *Credentials) postClient(
 	ctx context.Context,
-	o store.OpenCredential,
+	credential store.OpenCredential,
 	endpoint string,
 	form url.Values,
 ) (status int, raw []byte, contentType string, err error) {
-	secret := o.Values["client_secret"]
-	if o.Config.ClientID != "" && (secret == "" || o.Config.TokenAuth == "body") {
-		form.Set("client_id", o.Config.ClientID)
+	secret := credential.Values["client_secret"]
+	if credential.Config.ClientID != "" && (secret == "" || credential.Config.TokenAuth == "body") {
+		form.Set("client_id", credential.Config.ClientID)
 	}
-	if secret != "" && o.Config.TokenAuth == "body" {
+	if secret != "" && credential.Config.TokenAuth == "body" {
 		form.Set("client_secret", secret)
 	}
 	req, err := c.request(ctx, http.MethodPost, endpoint, form)
 	if err != nil {
 		return 0, nil, "", err
 	}
-	if secret != "" && o.Config.TokenAuth != "body" {
-		req.SetBasicAuth(url.QueryEscape(o.Config.ClientID), url.QueryEscape(secret))
+	if secret != "" && credential.Config.TokenAuth != "body" {
+		req.SetBasicAuth(url.QueryEscape(credential.Config.ClientID), url.QueryEscape(secret))
 	}
 	return c.ask(req)
 }

@@ -18,21 +18,21 @@ type PendingLogin struct {
 
 // Pending returns the login of a ticket, which stays valid.
 func (c *Credentials) Pending(ctx context.Context, ticket string) (PendingLogin, error) {
-	p, err := c.pending(ctx, ticket)
+	pending, err := c.pending(ctx, ticket)
 	if err != nil {
 		return PendingLogin{}, err
 	}
-	u, err := c.client.CheckURL(p.endpoints.Auth)
+	u, err := c.client.CheckURL(pending.endpoints.Auth)
 	if err != nil {
 		return PendingLogin{}, unreachableProvider()
 	}
 	return PendingLogin{
-		Agent:      p.db.Agent().Name,
-		Credential: p.open.Name,
+		Agent:      pending.db.Agent().Name,
+		Credential: pending.open.Name,
 		Provider:   u.Host,
 		Secure:     u.Scheme == "https",
-		Scope:      p.open.Config.Scope,
-		By:         p.by,
+		Scope:      pending.open.Config.Scope,
+		By:         pending.by,
 	}, nil
 }
 
@@ -47,26 +47,26 @@ type pending struct {
 
 // pending finds the login of a ticket. It does not use up the ticket, so that neither
 // a look at it nor an unreachable provider does.
-func (c *Credentials) pending(ctx context.Context, ticket string) (p pending, err error) {
+func (c *Credentials) pending(ctx context.Context, ticket string) (pending pending, err error) {
 	var id string
-	if p.db, id, p.secret, err = c.findByToken(ticket); err != nil {
-		return p, err
+	if pending.db, id, pending.secret, err = c.findByToken(ticket); err != nil {
+		return pending, err
 	}
-	if p.open, err = p.db.OpenCredential(ctx, id); err != nil {
-		return p, invalidLoginError()
+	if pending.open, err = pending.db.OpenCredential(ctx, id); err != nil {
+		return pending, invalidLoginError()
 	}
-	err = c.replaceLogin(ctx, p.db, id, func(l login) (*login, error) {
-		if !matchesHash(l.Ticket, p.secret) {
+	err = c.replaceLogin(ctx, pending.db, id, func(l login) (*login, error) {
+		if !matchesHash(l.Ticket, pending.secret) {
 			return nil, invalidLoginError()
 		}
-		p.by = l.By
+		pending.by = l.By
 		return &l, nil
 	})
 	if err != nil {
-		return p, err
+		return pending, err
 	}
-	p.endpoints, err = c.endpoints(ctx, p.open)
-	return p, err
+	pending.endpoints, err = c.endpoints(ctx, pending.open)
+	return pending, err
 }
 
 func unreachableProvider() error {

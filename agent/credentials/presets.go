@@ -86,8 +86,8 @@ func FillPreset(id string, values map[string]string) (agent.Credential, map[stri
 	if at < 0 {
 		return agent.Credential{}, nil, agent.Invalid("preset", "names no preset; see /api/credential-presets")
 	}
-	p := presets()[at]
-	given, err := p.values(values)
+	preset := presets()[at]
+	given, err := preset.values(values)
 	if err != nil {
 		return agent.Credential{}, nil, err
 	}
@@ -96,33 +96,33 @@ func FillPreset(id string, values map[string]string) (agent.Credential, map[stri
 			return given[found[1:len(found)-1]]
 		})
 	}
-	c := agent.Credential{
-		Preset: p.ID,
-		Type:   p.Type,
+	credential := agent.Credential{
+		Preset: preset.ID,
+		Type:   preset.Type,
 		Hosts:  []string{},
 	}
-	for _, host := range p.Hosts {
-		c.Hosts = append(c.Hosts, fill(host))
+	for _, host := range preset.Hosts {
+		credential.Hosts = append(credential.Hosts, fill(host))
 	}
-	raw, err := json.Marshal(p.Config)
+	raw, err := json.Marshal(preset.Config)
 	if err != nil {
-		return c, nil, err
+		return credential, nil, err
 	}
 	// Values stand in JSON strings here, so they are escaped as such.
 	filled := placeholder.ReplaceAllStringFunc(string(raw), func(found string) string {
 		quoted, _ := json.Marshal(given[found[1:len(found)-1]])
 		return string(quoted[1 : len(quoted)-1])
 	})
-	if err := json.Unmarshal([]byte(filled), &c.Config); err != nil {
-		return c, nil, err
+	if err := json.Unmarshal([]byte(filled), &credential.Config); err != nil {
+		return credential, nil, err
 	}
 	secret := map[string]string{}
-	for name, value := range p.Secret {
+	for name, value := range preset.Secret {
 		if text := fill(value); text != "" {
 			secret[name] = text
 		}
 	}
-	return c, secret, nil
+	return credential, secret, nil
 }
 
 // values checks the values for a preset's fields, and adds their defaults.

@@ -28,88 +28,88 @@ type TestResult struct {
 // Test makes a credential's test request to find out whether it works. Without such
 // a request, a credential of type oauth2 works if it gets a token.
 func (c *Credentials) Test(ctx context.Context, db *store.DB, ref string) (TestResult, error) {
-	o, err := db.OpenCredential(ctx, ref)
+	credential, err := db.OpenCredential(ctx, ref)
 	if err != nil {
 		return TestResult{}, err
 	}
-	test := o.Config.TestRequest
-	if test == nil && o.Type != agent.CredentialOAuth2 {
+	test := credential.Config.TestRequest
+	if test == nil && credential.Type != agent.CredentialOAuth2 {
 		return TestResult{}, agent.Invalid("config.test", "is required: the credential has no request to test it with")
 	}
-	var t TestResult
+	var result TestResult
 	if test == nil {
-		_, err = c.token(ctx, db, o.ID, "")
-		t.Success = err == nil
+		_, err = c.token(ctx, db, credential.ID, "")
+		result.Success = err == nil
 	} else {
-		t, err = c.runTest(ctx, db, o, test)
+		result, err = c.runTest(ctx, db, credential, test)
 	}
 	if ctx.Err() != nil {
-		return t, ctx.Err()
+		return result, ctx.Err()
 	}
 	if err != nil {
-		t.Error = egress.Explain(err).Message
-		return t, nil
+		result.Error = egress.Explain(err).Message
+		return result, nil
 	}
-	if t.Success {
-		err = db.NoteCredentialWorks(ctx, o, t.Account)
-	} else if t.Status == 401 && o.Type != agent.CredentialOAuth2 {
-		err = db.FailCredential(ctx, o, agent.CredentialFailing, t.Error)
+	if result.Success {
+		err = db.NoteCredentialWorks(ctx, credential, result.Account)
+	} else if result.Status == 401 && credential.Type != agent.CredentialOAuth2 {
+		err = db.FailCredential(ctx, credential, agent.CredentialFailing, result.Error)
 	}
-	return t, err
+	return result, err
 }
 
 func (c *Credentials) runTest(
 	ctx context.Context,
 	db *store.DB,
-	o store.OpenCredential,
+	credential store.OpenCredential,
 	test *agent.CredentialTest,
-) (t TestResult, err error) {
+) (result TestResult, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	a, err := c.attach(db, o)
+	attached, err := c.attach(db, credential)
 	if err != nil {
-		return t, err
+		return result, err
 	}
 	target, err := url.Parse(test.URL)
 	if err != nil {
-		return t, agent.Invalid("config.test.url", "must be a URL")
+		return result, agent.Invalid("config.test.url", "must be a URL")
 	}
 	call := egress.Call{
 		Method:     test.Method,
 		URL:        target,
 		Accept:     "application/json",
 		UserAgent:  "Satchel/" + c.version,
-		Credential: a,
+		Credential: attached,
 	}
 	if test.Body != "" {
 		call.Body, call.MediaType = []byte(test.Body), "application/json"
 	}
 	req, err := call.Request(ctx)
 	if err != nil {
-		return t, err
+		return result, err
 	}
 	resp, err := c.client.Do(req)
 	if err != nil {
-		return t, err
+		return result, err
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxTestAnswer))
 	if err != nil {
-		return t, err
+		return result, err
 	}
-	t.Status, t.Success = resp.StatusCode, resp.StatusCode < 300
+	result.Status, result.Success = resp.StatusCode, resp.StatusCode < 300
 	var answer map[string]any
 	if json.NewDecoder(bytes.NewReader(raw)).Decode(&answer) == nil {
 		if ok, present := answer["ok"].(bool); present && !ok { // Slack answers 200 with ok: false
-			t.Success = false
+			result.Success = false
 		}
-		t.Account = accountIn(answer, o.Config.AccountFields)
+		result.Account = accountIn(answer, credential.Config.AccountFields)
 	}
-	if !t.Success {
-		t.Error = "the server answered with status " + resp.Status
-		t.Account = ""
+	if !result.Success {
+		result.Error = "the server answered with status " + resp.Status
+		result.Account = ""
 	}
-	return t, nil
+	return result, nil
 }
 
 // accountIn returns the first text or number at one of the paths.

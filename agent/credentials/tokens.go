@@ -86,21 +86,21 @@ func (c *Credentials) renew(ctx context.Context, db *store.DB, id, rejected stri
 		return "", err
 	}
 	defer unlock()
-	o, err := db.OpenCredential(ctx, id)
+	credential, err := db.OpenCredential(ctx, id)
 	if err != nil {
 		return "", agent.InvalidReference(err, "credential", "credential")
 	}
-	if token, done, err := c.usableToken(o, rejected); done || err != nil {
+	if token, done, err := c.usableToken(credential, rejected); done || err != nil {
 		return token, err
 	}
-	tokens, err := c.grant(ctx, o)
+	tokens, err := c.grant(ctx, credential)
 	if err != nil {
-		return "", c.recordRefusal(ctx, db, o, err)
+		return "", c.recordRefusal(ctx, db, credential, err)
 	}
 	if tokens.RefreshToken == "" {
-		tokens.RefreshToken = o.Tokens.RefreshToken
+		tokens.RefreshToken = credential.Tokens.RefreshToken
 	}
-	if err := db.PutTokens(ctx, o, tokens.CredentialTokens, ""); err != nil {
+	if err := db.PutTokens(ctx, credential, tokens.CredentialTokens, ""); err != nil {
 		return "", err
 	}
 	return tokens.AccessToken, nil

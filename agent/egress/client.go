@@ -73,15 +73,15 @@ func New(policy Policy) *Client {
 		policy.HeaderTimeout = DefaultHeaderTimeout
 	}
 	policy.Allow = append([]agent.AddressRange(nil), policy.Allow...)
-	c := &Client{policy: policy}
-	c.dialer = net.Dialer{
+	client := &Client{policy: policy}
+	client.dialer = net.Dialer{
 		Timeout:  policy.DialTimeout,
 		Resolver: policy.Resolver,
-		Control:  c.control,
+		Control:  client.control,
 	}
-	c.transport = &http.Transport{
+	client.transport = &http.Transport{
 		Proxy:                  nil, // a proxy from the environment would dial instead of this client
-		DialContext:            c.DialContext,
+		DialContext:            client.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: policy.RootCAs},
 		TLSHandshakeTimeout:    policy.DialTimeout,
 		ResponseHeaderTimeout:  policy.HeaderTimeout,
@@ -94,7 +94,7 @@ func New(policy Policy) *Client {
 		// Without pings, a dead HTTP/2 connection is reused until TCP gives up.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
-	return c
+	return client
 }
 
 // HTTP returns a new http.Client over c's connections, for libraries that need
@@ -144,7 +144,7 @@ func (c *Client) CheckURL(raw string) (*url.URL, error) {
 // CheckField is CheckURL for the value of a field. Its errors are for the user
 // who set it, with the refusal's code in their details.
 func (c *Client) CheckField(field, raw string) (*url.URL, error) {
-	u, err := c.CheckURL(raw)
+	address, err := c.CheckURL(raw)
 	var refused *Error
 	switch {
 	case errors.Is(err, ErrScheme):
@@ -161,7 +161,7 @@ func (c *Client) CheckField(field, raw string) (*url.URL, error) {
 			refused,
 		)
 	}
-	return u, err
+	return address, err
 }
 
 // CloseIdleConnections closes idle connections. Requests in progress continue.

@@ -38,11 +38,11 @@ func WithCredential(ctx context.Context, c Credential) context.Context {
 // send sends a prepared request with the credential of its context, and masks its secrets
 // in what comes back.
 func (g guard) send(req *http.Request) (*http.Response, error) {
-	c, _ := req.Context().Value(attachKey{}).(Credential)
+	credential, _ := req.Context().Value(attachKey{}).(Credential)
 	attach := false
 	var err error
-	if c != nil {
-		attach, err = g.attaches(c, req)
+	if credential != nil {
+		attach, err = g.attaches(credential, req)
 	}
 	if err != nil {
 		closeBody(req)
@@ -51,11 +51,11 @@ func (g guard) send(req *http.Request) (*http.Response, error) {
 	if !attach {
 		return g.exchange(unmaskRedirect(req), req)
 	}
-	resp, err := g.sendWith(c, req)
+	resp, err := g.sendWith(credential, req)
 	if err == nil &&
 		resp.StatusCode == http.StatusUnauthorized &&
 		(req.Body == nil || req.Body == http.NoBody || req.GetBody != nil) {
-		resp, err = g.sendAgain(c, req, resp)
+		resp, err = g.sendAgain(credential, req, resp)
 	}
 	return resp, err
 }
@@ -81,8 +81,8 @@ func (g guard) exchange(sent, shown *http.Request) (*http.Response, error) {
 
 // sendAgain repeats a request that was answered 401, if its credential could be
 // renewed.
-func (g guard) sendAgain(c Credential, req *http.Request, resp *http.Response) (*http.Response, error) {
-	again, err := c.Renew(req.Context())
+func (g guard) sendAgain(credential Credential, req *http.Request, resp *http.Response) (*http.Response, error) {
+	again, err := credential.Renew(req.Context())
 	if err == nil && !again {
 		return resp, nil
 	}
@@ -97,7 +97,7 @@ func (g guard) sendAgain(c Credential, req *http.Request, resp *http.Response) (
 			return nil, err
 		}
 	}
-	return g.sendWith(c, repeated)
+	return g.sendWith(credential, repeated)
 }
 
 func (g guard) sendWith(c Credential, req *http.Request) (*http.Response, error) {
@@ -117,11 +117,11 @@ func closeBody(req *http.Request) {
 
 // attaches reports whether the next hop carries a credential. The first one
 // must: a caller who named a credential wants it sent.
-func (g guard) attaches(c Credential, req *http.Request) (bool, error) {
+func (g guard) attaches(credential Credential, req *http.Request) (bool, error) {
 	host := req.URL.Hostname()
 	for at := req; ; at = at.Response.Request {
 		first := at.Response == nil || at.Response.Request == nil
-		if !c.Fits(at.URL) {
+		if !credential.Fits(at.URL) {
 			if at != req || !first {
 				return false, nil
 			}
@@ -178,26 +178,29 @@ func (c *Client) CheckHosts(field string, entries []string) (Hosts, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, h := range hosts {
-		addr, err := netip.ParseAddr(h.name)
-		literal := err == nil || isLocalhost(h.name)
-		number, _ := strconv.ParseUint(h.port, 10, 16) // ParseHosts checked it
+	for index, rule := range hosts {
+		addr, err := netip.ParseAddr(rule.name)
+		literal := err == nil || isLocalhost(rule.name)
+		number, _ := strconv.ParseUint(rule.port, 10, 16) // ParseHosts checked it
 		port := uint16(number)
 		refused := &Error{
 			Code: CodeBlocked,
-			Host: h.name,
+			Host: rule.name,
 			Addr: addr,
 			Port: port,
 		}
-		if h.scheme == "http" && literal && !c.policy.opensHost(context.Background(), h.name, port) {
+		if rule.scheme == "http" && literal && !c.policy.opensHost(context.Background(), rule.name, port) {
 			return nil, withSetting(
-				agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which the operator has not opened"),
+				agent.Invalid(field, "has "+agent.Clip(entries[index], 100)+", which the operator has not opened"),
 				refused,
 			)
 		}
 		if reason := c.policy.refusal(addr, port); err == nil && reason != "" {
 			return nil, withSetting(
-				agent.Invalid(field, "has "+agent.Clip(entries[i], 100)+", which cannot be reached from here: "+reason),
+				agent.Invalid(
+					field,
+					"has "+agent.Clip(entries[index], 100)+", which cannot be reached from here: "+reason,
+				),
 				refused,
 			)
 		}

@@ -44,39 +44,39 @@ func ParseHosts(field string, entries []string) (Hosts, error) {
 	return hosts, nil
 }
 
-func parseHost(entry string) (h hostRule, issue string) {
-	h.scheme = "https"
+func parseHost(entry string) (rule hostRule, issue string) {
+	rule.scheme = "https"
 	rest, plain := strings.CutPrefix(entry, "http://")
 	if plain {
-		h.scheme = "http"
+		rule.scheme = "http"
 	}
 	rest = strings.TrimPrefix(rest, "https://")
 	if strings.ContainsAny(rest, "/\\?#@% \t") || rest == "" {
-		return h, "is not a host, such as api.example.com"
+		return rule, "is not a host, such as api.example.com"
 	}
-	if rest, h.below = strings.CutPrefix(rest, "*."); strings.Contains(rest, "*") {
-		return h, "has a * that is not its first label"
+	if rest, rule.below = strings.CutPrefix(rest, "*."); strings.Contains(rest, "*") {
+		return rule, "has a * that is not its first label"
 	}
-	u, err := url.Parse("https://" + rest)
-	if err != nil || u.Host != rest {
-		return h, "is not a host, such as api.example.com"
+	address, err := url.Parse("https://" + rest)
+	if err != nil || address.Host != rest {
+		return rule, "is not a host, such as api.example.com"
 	}
 	var ok bool
-	if h.name, ok = normalHost(u.Hostname()); !ok || strings.HasSuffix(h.name, ".") {
-		return h, "is not a host, such as api.example.com"
+	if rule.name, ok = normalHost(address.Hostname()); !ok || strings.HasSuffix(rule.name, ".") {
+		return rule, "is not a host, such as api.example.com"
 	}
-	if n, err := strconv.ParseUint(u.Port(), 10, 16); u.Port() != "" && (err != nil || n == 0) ||
+	if n, err := strconv.ParseUint(address.Port(), 10, 16); address.Port() != "" && (err != nil || n == 0) ||
 		strings.HasSuffix(rest, ":") {
-		return h, "has a port out of range"
+		return rule, "has a port out of range"
 	}
-	h.port = port(&url.URL{Scheme: h.scheme, Host: u.Host})
-	if _, err := netip.ParseAddr(h.name); h.below && err == nil {
-		return h, "has a * before an address"
+	rule.port = port(&url.URL{Scheme: rule.scheme, Host: address.Host})
+	if _, err := netip.ParseAddr(rule.name); rule.below && err == nil {
+		return rule, "has a * before an address"
 	}
-	if suffix, _ := publicsuffix.PublicSuffix(h.name); h.below && suffix == h.name {
-		return h, "covers a suffix under which anyone can have a name"
+	if suffix, _ := publicsuffix.PublicSuffix(rule.name); rule.below && suffix == rule.name {
+		return rule, "covers a suffix under which anyone can have a name"
 	}
-	return h, ""
+	return rule, ""
 }
 
 // normalHost returns a host without brackets in lower case and ASCII.

@@ -289,7 +289,7 @@ func (p *pattern) match(text []byte, at int) (end int, cut bool) {
 
 // matchSpelled is match from the character i on, where characters may be spelled in several
 // ways, which can lead to the same place.
-func (p *pattern) matchSpelled(text []byte, at, i int) (end int, cut bool) {
+func (p *pattern) matchSpelled(text []byte, at, index int) (end int, cut bool) {
 	now, next := append(make([]int, 0, maxRun), at), make([]int, 0, maxRun)
 	var reach func(place, breaks int)
 	reach = func(place, breaks int) {
@@ -301,20 +301,20 @@ func (p *pattern) matchSpelled(text []byte, at, i int) (end int, cut bool) {
 		cut = cut || s.cut
 		for _, one := range s.list[:s.n] {
 			switch {
-			case p.breaks(i, one.char) && breaks < maxRun:
+			case p.breaks(index, one.char) && breaks < maxRun:
 				reach(one.end, breaks+1)
-			case one.char == p.chars[i] &&
+			case one.char == p.chars[index] &&
 				len(next) < maxRun &&
 				!slices.Contains(next, one.end):
 				next = append(next, one.end)
 			}
 		}
 	}
-	for ; i < len(p.chars) && len(now) > 0; i++ {
+	for ; index < len(p.chars) && len(now) > 0; index++ {
 		for _, place := range now {
 			reach(place, 0)
 		}
-		for k := 0; p.chars[i] == '\\' && k < len(next); k++ { // several may stand for one
+		for k := 0; p.chars[index] == '\\' && k < len(next); k++ { // several may stand for one
 			reach(next[k], 0)
 		}
 		now, next = next, now[:0]

@@ -110,10 +110,10 @@ type maskedBody struct {
 const maxChunk = 32 << 10
 
 // Read delivers the body with its secrets masked.
-func (b *maskedBody) Read(p []byte) (int, error) {
+func (b *maskedBody) Read(data []byte) (int, error) {
 	for len(b.ready) == 0 && b.err == nil {
 		if b.chunk == nil {
-			b.chunk = make([]byte, min(max(len(p), 512), maxChunk))
+			b.chunk = make([]byte, min(max(len(data), 512), maxChunk))
 		}
 		n, err := b.ReadCloser.Read(b.chunk)
 		b.err = err
@@ -126,9 +126,9 @@ func (b *maskedBody) Read(p []byte) (int, error) {
 		)
 		b.held = slices.Clone(held)
 	}
-	n := copy(p, b.ready)
+	n := copy(data, b.ready)
 	b.ready = b.ready[n:]
-	if n == 0 && len(p) > 0 {
+	if n == 0 && len(data) > 0 {
 		return 0, b.err
 	}
 	return n, nil

@@ -30,29 +30,29 @@ type Part struct {
 
 // ReadFile reads a file from a JSON value: its bytes in base64, a data URL, or
 // {name, mime_type, data} with one of both.
-func ReadFile(v any) (File, bool) {
-	text, isText := v.(string)
-	f := File{}
-	if m, ok := v.(map[string]any); ok {
-		f.Name, _ = m["name"].(string)
-		f.MediaType, _ = m["mime_type"].(string)
+func ReadFile(value any) (File, bool) {
+	text, isText := value.(string)
+	file := File{}
+	if m, ok := value.(map[string]any); ok {
+		file.Name, _ = m["name"].(string)
+		file.MediaType, _ = m["mime_type"].(string)
 		text, isText = m["data"].(string)
 	}
 	if !isText {
-		return f, false
+		return file, false
 	}
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "data:"); ok {
 		head, data, found := strings.Cut(rest, ",")
 		media, isBase64 := strings.CutSuffix(head, ";base64")
 		if !found || !isBase64 {
-			return f, false
+			return file, false
 		}
-		f.MediaType, text = cmp.Or(f.MediaType, media), data
+		file.MediaType, text = cmp.Or(file.MediaType, media), data
 	}
 	raw, err := base64.StdEncoding.DecodeString(text)
-	f.Data = raw
-	return f, err == nil
+	file.Data = raw
+	return file, err == nil
 }
 
 // Multipart writes a multipart/form-data body (RFC 7578) and returns it with its

@@ -16,23 +16,23 @@ type OwnHosts struct{ hosts map[string]bool }
 // NewOwnHosts returns the Own of a server with the given public URL. It includes the names
 // and addresses of this machine.
 func NewOwnHosts(address string) *OwnHosts {
-	o := &OwnHosts{hosts: map[string]bool{"localhost": true}}
+	hosts := &OwnHosts{hosts: map[string]bool{"localhost": true}}
 	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
-		o.hosts[strings.ToLower(u.Hostname())] = true
+		hosts.hosts[strings.ToLower(u.Hostname())] = true
 	}
 	if name, err := os.Hostname(); err == nil {
-		o.hosts[strings.ToLower(name)] = true
+		hosts.hosts[strings.ToLower(name)] = true
 	}
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
-		return o
+		return hosts
 	}
 	for _, a := range addresses {
 		if prefix, err := netip.ParsePrefix(a.String()); err == nil {
-			o.hosts[prefix.Addr().String()] = true
+			hosts.hosts[prefix.Addr().String()] = true
 		}
 	}
-	return o
+	return hosts
 }
 
 // includes reports whether a request to a host may reach this server.

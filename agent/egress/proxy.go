@@ -67,45 +67,45 @@ type Proxy struct {
 }
 
 // Proxy starts a proxy that enforces c's policy. Close stops it.
-func (c *Client) Proxy(o ProxyOptions) (*Proxy, error) {
-	if o.Refused == nil {
-		o.Refused = func(*Error) {}
+func (c *Client) Proxy(options ProxyOptions) (*Proxy, error) {
+	if options.Refused == nil {
+		options.Refused = func(*Error) {}
 	}
 	direct := *c
 	direct.policy.Verbatim = true
 	direct.transport = c.transport.Clone()
 	direct.transport.DisableCompression = true // bodies are forwarded unchanged
 	direct.transport.MaxResponseHeaderBytes = maxProxyHeader
-	if o.Upstream != nil {
-		direct.transport.Proxy = http.ProxyURL(o.Upstream)
+	if options.Upstream != nil {
+		direct.transport.Proxy = http.ProxyURL(options.Upstream)
 	}
-	p := &Proxy{
+	proxy := &Proxy{
 		client:  &direct,
-		options: o,
+		options: options,
 		tunnels: map[net.Conn]struct{}{},
 	}
 	quiet := log.New(io.Discard, "", 0)
-	p.forward = &httputil.ReverseProxy{
+	proxy.forward = &httputil.ReverseProxy{
 		Rewrite:        func(*httputil.ProxyRequest) {},
 		Transport:      guard{&direct},
 		FlushInterval:  -1,
 		ModifyResponse: rejectProxyAuth,
 		ErrorLog:       quiet,
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			p.fail(w, err)
+			proxy.fail(w, err)
 		},
 	}
-	if o.Port != nil {
-		o.Port.add(p)
-		return p, nil
+	if options.Port != nil {
+		options.Port.add(proxy)
+		return proxy, nil
 	}
 	var err error
-	p.server, err = Serve("127.0.0.1:0", &http.Server{
-		Handler:           p,
+	proxy.server, err = Serve("127.0.0.1:0", &http.Server{
+		Handler:           proxy,
 		ReadHeaderTimeout: tunnelHandshake,
 		MaxHeaderBytes:    maxProxyHeader,
 	})
-	return p, err
+	return proxy, err
 }
 
 // URL returns the proxy's URL, such as http://127.0.0.1:port.
@@ -173,21 +173,21 @@ func (p *Proxy) fail(w http.ResponseWriter, err error) {
 }
 
 // connect opens a tunnel and keeps it until either side closes it.
-func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), tunnelHandshake)
+func (p *Proxy) connect(response http.ResponseWriter, request *http.Request) {
+	ctx, cancel := context.WithTimeout(request.Context(), tunnelHandshake)
 	defer cancel()
-	out, rest, err := p.dial(ctx, r.Host)
+	out, rest, err := p.dial(ctx, request.Host)
 	if err != nil {
-		p.fail(w, err)
+		p.fail(response, err)
 		return
 	}
 	defer out.Close()
 	if !p.track(out) {
-		http.Error(w, "too many connections", http.StatusServiceUnavailable)
+		http.Error(response, "too many connections", http.StatusServiceUnavailable)
 		return
 	}
 	defer p.untrack(out)
-	in, buffered, err := http.NewResponseController(w).Hijack()
+	in, buffered, err := http.NewResponseController(response).Hijack()
 	if err != nil {
 		return
 	}

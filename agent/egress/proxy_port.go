@@ -74,26 +74,26 @@ func (p *ProxyPort) find(r *http.Request) *Proxy {
 }
 
 // ServeHTTP passes a request to the proxy whose credentials it carries.
-func (p *ProxyPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	proxy := p.find(r)
+func (p *ProxyPort) ServeHTTP(response http.ResponseWriter, request *http.Request) {
+	proxy := p.find(request)
 	if proxy == nil {
-		w.Header().Set("Proxy-Authenticate", `Basic realm="satchel"`)
-		http.Error(w, http.StatusText(http.StatusProxyAuthRequired), http.StatusProxyAuthRequired)
+		response.Header().Set("Proxy-Authenticate", `Basic realm="satchel"`)
+		http.Error(response, http.StatusText(http.StatusProxyAuthRequired), http.StatusProxyAuthRequired)
 		return
 	}
 	// The connection is closed with the proxy, which has no server of its own.
-	conn, ok := r.Context().Value(connKey{}).(net.Conn)
+	conn, ok := request.Context().Value(connKey{}).(net.Conn)
 	if !ok || !proxy.track(conn) {
-		http.Error(w, "too many connections", http.StatusServiceUnavailable)
+		http.Error(response, "too many connections", http.StatusServiceUnavailable)
 		return
 	}
 	defer proxy.untrack(conn)
-	if r.URL.Host == proxyCheckHost {
-		w.WriteHeader(http.StatusOK)
+	if request.URL.Host == proxyCheckHost {
+		response.WriteHeader(http.StatusOK)
 		return
 	}
-	r.Header.Del("Proxy-Authorization")
-	proxy.ServeHTTP(w, r)
+	request.Header.Del("Proxy-Authorization")
+	proxy.ServeHTTP(response, request)
 }
 
 // Credentials returns the user name and password of a proxy at a ProxyPort.

@@ -19,23 +19,23 @@ var botToken = regexp.MustCompile(`/bot[0-9]+(:|%3[Aa])[^/]*`)
 // is masked as well; other secrets in a path are not recognized. A URL that
 // cannot be parsed is replaced completely.
 func Redact(raw string) string {
-	u, err := url.Parse(raw)
+	address, err := url.Parse(raw)
 	// A path that starts with // and has no host before it would be parsed as a
 	// host.
-	if err != nil || u.Opaque != "" || (u.Host == "" && strings.HasPrefix(u.Path, "//")) {
+	if err != nil || address.Opaque != "" || (address.Host == "" && strings.HasPrefix(address.Path, "//")) {
 		return unreadable
 	}
-	u.User, u.Fragment, u.RawFragment = nil, "", ""
-	u.RawQuery = redactQuery(u.RawQuery)
-	if path := u.EscapedPath(); botToken.MatchString(path) {
+	address.User, address.Fragment, address.RawFragment = nil, "", ""
+	address.RawQuery = redactQuery(address.RawQuery)
+	if path := address.EscapedPath(); botToken.MatchString(path) {
 		path = botToken.ReplaceAllString(path, "/bot"+masked)
 		// Path must be the unescaped RawPath, or String ignores RawPath.
-		if u.Path, err = url.PathUnescape(path); err != nil {
+		if address.Path, err = url.PathUnescape(path); err != nil {
 			return unreadable
 		}
-		u.RawPath = path
+		address.RawPath = path
 	}
-	return u.String()
+	return address.String()
 }
 
 // redactQuery masks values, and whole parts without "=", which may be the

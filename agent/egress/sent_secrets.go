@@ -26,12 +26,12 @@ func WithSecrets(ctx context.Context, secrets ...string) context.Context {
 
 // WithQuerySecrets is WithSecrets for the query parameters of an API whose names say that
 // they are secrets. Pages are fetched without it: links in them may repeat parameters.
-func WithQuerySecrets(ctx context.Context, u *url.URL) context.Context {
-	if !strings.Contains(u.RawQuery, "=") {
+func WithQuerySecrets(ctx context.Context, address *url.URL) context.Context {
+	if !strings.Contains(address.RawQuery, "=") {
 		return ctx
 	}
 	var secrets []string
-	for name, values := range u.Query() {
+	for name, values := range address.Query() {
 		secrets = append(
 			secrets,
 			slices.DeleteFunc(values, func(value string) bool {

@@ -37,16 +37,16 @@ type Receipt struct {
 
 // PostSigned posts a body once. Redirects are not followed. Any status other
 // than success is an *agent.Error for users.
-func (c *Client) PostSigned(ctx context.Context, p SignedPost) (Receipt, error) {
+func (c *Client) PostSigned(ctx context.Context, post SignedPost) (Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, signedTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL, bytes.NewReader(p.Body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, post.URL, bytes.NewReader(post.Body))
 	if err != nil {
 		return Receipt{}, Explain(&Error{Code: CodeURL, Reason: "malformed"})
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", p.UserAgent)
-	signature.SetHeaders(req.Header, p.Secrets, p.ID, p.At, p.Body)
+	req.Header.Set("User-Agent", post.UserAgent)
+	signature.SetHeaders(req.Header, post.Secrets, post.ID, post.At, post.Body)
 	client := c.HTTP()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
@@ -57,7 +57,7 @@ func (c *Client) PostSigned(ctx context.Context, p SignedPost) (Receipt, error) 
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDrained))
-	r := Receipt{resp.StatusCode, RetryAfter(resp.Header.Get("Retry-After"), p.At)}
+	r := Receipt{resp.StatusCode, RetryAfter(resp.Header.Get("Retry-After"), post.At)}
 	switch {
 	case r.Status >= 200 && r.Status < 300:
 		return r, nil

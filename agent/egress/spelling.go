@@ -149,22 +149,22 @@ func (s *spellings) escape(at int) {
 		s.cut = true
 		return
 	}
-	switch b := s.text[at]; {
-	case b == 'u':
+	switch octet := s.text[at]; {
+	case octet == 'u':
 		if char, end, ok := s.unit(at + 1); ok {
 			s.add(char, end)
 			if char == '&' { // of HTML in JSON
 				s.entity(end)
 			}
 		}
-	case b == 'x':
+	case octet == 'x':
 		if char, end, ok := s.hex(at+1, 2); ok {
 			s.add(char, end)
 		}
-	case strings.IndexByte("nrt", b) >= 0: // in keys of several lines
-		s.add(rune("\n\r\t"[strings.IndexByte("nrt", b)]), at+1)
-	case b < 0x80 && !isAlphanumeric(b):
-		s.add(rune(b), at+1)
+	case strings.IndexByte("nrt", octet) >= 0: // in keys of several lines
+		s.add(rune("\n\r\t"[strings.IndexByte("nrt", octet)]), at+1)
+	case octet < 0x80 && !isAlphanumeric(octet):
+		s.add(rune(octet), at+1)
 	}
 }
 

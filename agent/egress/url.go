@@ -18,43 +18,43 @@ func (p *Policy) checkURL(raw string) (*url.URL, error) {
 	if len(raw) > maxURL {
 		return nil, &Error{Code: CodeURL, Reason: "longer than " + strconv.Itoa(maxURL) + " bytes"}
 	}
-	u, err := url.Parse(raw)
+	address, err := url.Parse(raw)
 	if err != nil {
 		// The parser's text contains the URL, including credentials.
 		return nil, &Error{Code: CodeURL, Reason: "malformed"}
 	}
-	host, err := p.checkParsed(u)
+	host, err := p.checkParsed(address)
 	if err != nil {
 		return nil, err
 	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	if port := u.Port(); port != "" {
+	if port := address.Port(); port != "" {
 		host += ":" + port
 	}
-	u.Host = host
-	return u, nil
+	address.Host = host
+	return address, nil
 }
 
 // checkParsed applies the rules of CheckURL and returns the host in lower case
 // and ASCII, without brackets and port.
-func (p *Policy) checkParsed(u *url.URL) (string, error) {
-	if u.Scheme != "http" && u.Scheme != "https" {
+func (p *Policy) checkParsed(address *url.URL) (string, error) {
+	if address.Scheme != "http" && address.Scheme != "https" {
 		return "", &Error{Code: CodeScheme, Reason: "only http and https"}
 	}
-	if u.Opaque != "" {
+	if address.Opaque != "" {
 		return "", &Error{Code: CodeURL, Reason: "malformed"}
 	}
-	if u.User != nil {
+	if address.User != nil {
 		return "", &Error{Code: CodeURL, Reason: "user name or password in the URL"}
 	}
-	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
+	if port := address.Port(); port != "" || strings.HasSuffix(address.Host, ":") {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 			return "", &Error{Code: CodeURL, Reason: "port out of range"}
 		}
 	}
-	return p.checkHost(u.Hostname(), portNumber(u))
+	return p.checkHost(address.Hostname(), portNumber(address))
 }
 
 // checkHost checks a host without brackets, and the port to reach on it, as far as possible without

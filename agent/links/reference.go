@@ -155,17 +155,17 @@ func (s *Signer) HideBytes(raw []byte) []byte {
 func (s *Signer) hideLinks(text string) string {
 	var out strings.Builder
 	for {
-		i := tokenStart.index(text)
-		if i < 0 {
+		index := tokenStart.index(text)
+		if index < 0 {
 			break
 		}
-		end := i + tokenLength(text[i:])
-		g, ok := s.signed(text[i:end])
+		end := index + tokenLength(text[index:])
+		g, ok := s.signed(text[index:end])
 		if !ok {
-			end = i + len(tokenStart.text)
+			end = index + len(tokenStart.text)
 			out.WriteString(text[:end])
-		} else if start := linkStart(text[:i]); start < 0 {
-			out.WriteString(text[:i] + agent.Mask)
+		} else if start := linkStart(text[:index]); start < 0 {
+			out.WriteString(text[:index] + agent.Mask)
 		} else if g.Takeover != "" {
 			out.WriteString(text[:start] + Reference(g.Takeover))
 		} else {

@@ -94,16 +94,16 @@ type (
 // anthropic requests a reply with Anthropic's Messages API.
 func (c *Client) anthropic(
 	ctx context.Context,
-	m Model,
+	model Model,
 	r Request,
 	omit omission,
 	onText func(string) error,
 ) (Reply, error) {
-	call, err := anthropicCallOf(m, "/v1/messages")
+	call, err := anthropicCallOf(model, "/v1/messages")
 	if err != nil {
 		return Reply{}, err
 	}
-	request := newAnthropicRequest(m, r, omit)
+	request := newAnthropicRequest(model, r, omit)
 	request.Stream = onText != nil
 	resp, err := c.api.do(ctx, call, request)
 	if err != nil {
@@ -313,21 +313,21 @@ func (s *anthropicAccumulator) rawBlocks() []json.RawMessage {
 	return list
 }
 
-func newAnthropicRequest(m Model, r Request, omit omission) *anthropicRequest {
-	q := &anthropicRequest{Model: m.Name, MaxTokens: cmp.Or(max(m.MaxTokens, 0), anthropicTokens)}
-	if m.Temperature != nil && !omit[temperatureParameter] {
+func newAnthropicRequest(model Model, request Request, omit omission) *anthropicRequest {
+	q := &anthropicRequest{Model: model.Name, MaxTokens: cmp.Or(max(model.MaxTokens, 0), anthropicTokens)}
+	if model.Temperature != nil && !omit[temperatureParameter] {
 		q.Temperature = new(float64)
-		*q.Temperature = min(*m.Temperature, 1) // its scale ends at 1
+		*q.Temperature = min(*model.Temperature, 1) // its scale ends at 1
 	}
 	if !omit[stopParameter] {
-		q.StopSequences = r.Stop
+		q.StopSequences = request.Stop
 	}
-	if r.Schema != nil && omit[schemaParameter] {
-		r.System += schemaPrompt(r.Schema)
-	} else if r.Schema != nil {
-		q.OutputConfig = map[string]any{"format": map[string]any{"type": "json_schema", "schema": r.Schema}}
+	if request.Schema != nil && omit[schemaParameter] {
+		request.System += schemaPrompt(request.Schema)
+	} else if request.Schema != nil {
+		q.OutputConfig = map[string]any{"format": map[string]any{"type": "json_schema", "schema": request.Schema}}
 	}
-	system, messages := alternating(r.System, r.Messages)
+	system, messages := alternating(request.System, request.Messages)
 	if system != "" {
 		q.System = append(q.System, anthropicText{"text", system})
 	}
@@ -337,40 +337,40 @@ func newAnthropicRequest(m Model, r Request, omit omission) *anthropicRequest {
 	if omit[toolsParameter] {
 		return q
 	}
-	for _, tool := range r.Tools {
+	for _, tool := range request.Tools {
 		q.Tools = append(q.Tools, anthropicTool{tool.Name, tool.Description, tool.schema()})
 	}
 	switch {
-	case len(q.Tools) == 0 || r.ToolChoice == "" || omit[toolChoiceParameter]:
-	case r.ToolChoice == AnyTool:
+	case len(q.Tools) == 0 || request.ToolChoice == "" || omit[toolChoiceParameter]:
+	case request.ToolChoice == AnyTool:
 		q.ToolChoice = map[string]string{"type": "any"}
 	default:
-		q.ToolChoice = map[string]string{"type": "tool", "name": r.ToolChoice}
+		q.ToolChoice = map[string]string{"type": "tool", "name": request.ToolChoice}
 	}
 	return q
 }
 
 // add adds one message. For Anthropic, tool results are part of a user message, and
 // those of one round must be in one message.
-func (q *anthropicRequest) add(m Message, omit omission) {
-	switch m.Role {
+func (q *anthropicRequest) add(message Message, omit omission) {
+	switch message.Role {
 	case agent.MessageTool:
 		q.addBlock("user", anthropicToolResult{
 			Type:      "tool_result",
-			ToolUseID: m.CallID,
-			Content:   []anthropicText{{"text", m.Content}},
+			ToolUseID: message.CallID,
+			Content:   []anthropicText{{"text", message.Content}},
 		})
 	case agent.MessageAssistant:
-		if m.Hidden.Blocks != nil && !omit[hiddenParameter] {
-			for _, block := range m.Hidden.Blocks {
+		if message.Hidden.Blocks != nil && !omit[hiddenParameter] {
+			for _, block := range message.Hidden.Blocks {
 				q.addBlock("assistant", block)
 			}
 			return
 		}
-		if m.Content != "" {
-			q.addBlock("assistant", anthropicText{"text", m.Content})
+		if message.Content != "" {
+			q.addBlock("assistant", anthropicText{"text", message.Content})
 		}
-		for _, call := range m.ToolCalls {
+		for _, call := range message.ToolCalls {
 			input := json.RawMessage(call.Arguments)
 			if !json.Valid(input) {
 				input = json.RawMessage("{}")
@@ -383,7 +383,7 @@ func (q *anthropicRequest) add(m Message, omit omission) {
 			})
 		}
 	default:
-		q.addBlock("user", anthropicText{"text", m.Content})
+		q.addBlock("user", anthropicText{"text", message.Content})
 	}
 }
 

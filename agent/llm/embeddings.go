@@ -107,8 +107,8 @@ func (e *Embeddings) batch(ctx context.Context, to agent.Embedding, key string, 
 	return readVectors(raw, len(texts))
 }
 
-// readVectors decodes a response with n vectors, in any order.
-func readVectors(raw []byte, n int) ([][]float32, error) {
+// readVectors decodes a response with count vectors, in any order.
+func readVectors(raw []byte, count int) ([][]float32, error) {
 	odd := func(why string) error {
 		return agent.Errorf(agent.CodeUpstream, "the embedding provider's response cannot be used: %s", why)
 	}
@@ -128,16 +128,16 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 	case isSet(answer.Error):
 		return nil, embeddingStatusError(statusOf(errorInAnswer(raw)))
 	}
-	if len(answer.Data) != n {
-		return nil, odd(fmt.Sprintf("it holds %d vectors for %d texts", len(answer.Data), n))
+	if len(answer.Data) != count {
+		return nil, odd(fmt.Sprintf("it holds %d vectors for %d texts", len(answer.Data), count))
 	}
-	vectors := make([][]float32, n)
-	for i, d := range answer.Data {
-		index := float64(i) // some servers give none
+	vectors := make([][]float32, count)
+	for position, d := range answer.Data {
+		index := float64(position) // some servers give none
 		if d.Index != nil {
 			index = *d.Index
 		}
-		if i = int(index); index < 0 || index >= float64(n) || vectors[i] != nil {
+		if position = int(index); index < 0 || index >= float64(count) || vectors[position] != nil {
 			return nil, odd("the indexes of its vectors do not match the texts")
 		}
 		if len(d.Embedding) == 0 ||
@@ -150,7 +150,7 @@ func readVectors(raw []byte, n int) ([][]float32, error) {
 				return nil, odd("a vector contains an invalid number")
 			}
 		}
-		vectors[i] = d.Embedding
+		vectors[position] = d.Embedding
 	}
 	return vectors, nil
 }

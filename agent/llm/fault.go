@@ -145,7 +145,7 @@ type failure struct {
 // readFailure reads the forms in which providers describe failures: {"error": {"message",
 // "type", "code"}}, also in a list or with a text as error; and {"message"} or {"detail"},
 // whose values may be objects and lists.
-func readFailure(data []byte) (f failure) {
+func readFailure(data []byte) (failure failure) {
 	data = bytes.TrimSpace(bytes.TrimLeft(data, "[ \t\r\n"))
 	var body, inner map[string]any
 	_ = json.NewDecoder(bytes.NewReader(data)).Decode(&body) // a list may follow
@@ -153,14 +153,14 @@ func readFailure(data []byte) (f failure) {
 	for _, object := range []map[string]any{inner, body} {
 		for _, name := range []string{"code", "status", "type"} {
 			if value := object[name]; value != nil {
-				f.names = append(f.names, fmt.Sprint(value))
+				failure.names = append(failure.names, fmt.Sprint(value))
 			}
 		}
 		for _, name := range []string{"message", "error", "detail"} {
-			f.message = cmp.Or(f.message, messageIn(object[name]))
+			failure.message = cmp.Or(failure.message, messageIn(object[name]))
 		}
 	}
-	return f
+	return failure
 }
 
 // messageIn returns the first message in a value of an error.

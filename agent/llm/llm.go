@@ -155,19 +155,19 @@ type Options struct {
 }
 
 // New returns a Client.
-func New(o Options) *Client {
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
+func New(options Options) *Client {
+	if options.Timeout <= 0 {
+		options.Timeout = DefaultTimeout
 	}
-	if o.HTTP == nil {
+	if options.HTTP == nil {
 		out := egress.New(egress.Policy{
-			Allow:         o.Allow,
+			Allow:         options.Allow,
 			MaxResponse:   -1,
-			HeaderTimeout: o.Timeout,
+			HeaderTimeout: options.Timeout,
 		})
-		o.HTTP, o.CheckURL = out.HTTP(), out.CheckURL
+		options.HTTP, options.CheckURL = out.HTTP(), out.CheckURL
 	}
-	h := *o.HTTP
+	h := *options.HTTP
 	h.Transport = bounded{h.Transport, maxStream, maxResponse}
 	return &Client{
 		api: api{
@@ -176,8 +176,8 @@ func New(o Options) *Client {
 			backoff:  backoff,
 			sleep:    clock.Sleep,
 		},
-		timeout:  o.Timeout,
-		checkURL: o.CheckURL,
+		timeout:  options.Timeout,
+		checkURL: options.CheckURL,
 	}
 }
 
@@ -223,41 +223,41 @@ func (c *Client) Chat(ctx context.Context, m Model, r Request, onText func(strin
 }
 
 // chat requests a reply, again without the parameters that the provider refuses.
-func (c *Client) chat(ctx context.Context, m Model, r Request, onText func(string) error) (Reply, error) {
+func (c *Client) chat(ctx context.Context, model Model, request Request, onText func(string) error) (Reply, error) {
 	answer := c.openAI
-	if m.Provider == Anthropic {
+	if model.Provider == Anthropic {
 		answer = c.anthropic
 	}
-	omit := c.omitted.of(m)
+	omit := c.omitted.of(model)
 	for {
-		reply, err := answer(ctx, m, r, omit, onText)
+		reply, err := answer(ctx, model, request, omit, onText)
 		if err == nil || reply.Text != "" || ctx.Err() != nil {
 			return reply, err
 		}
-		name := refusedBy(err, sentParameters(m, r, omit, onText != nil), hiddenNames(r.Messages))
+		name := refusedBy(err, sentParameters(model, request, omit, onText != nil), hiddenNames(request.Messages))
 		if name == "" {
 			return reply, err
 		}
-		c.omitted.add(m, name, err)
+		c.omitted.add(model, name, err)
 		omit = omit.with(name)
 	}
 }
 
 // sentParameters returns the parameters of a request that can be omitted.
-func sentParameters(m Model, r Request, omit omission, stream bool) omission {
-	openAI := m.Provider != Anthropic
+func sentParameters(model Model, request Request, omit omission, stream bool) omission {
+	openAI := model.Provider != Anthropic
 	sent := omission{
-		temperatureParameter:   m.Temperature != nil,
-		stopParameter:          len(r.Stop) > 0,
-		schemaParameter:        r.Schema != nil,
+		temperatureParameter:   model.Temperature != nil,
+		stopParameter:          len(request.Stop) > 0,
+		schemaParameter:        request.Schema != nil,
 		streamOptionsParameter: stream && openAI,
-		toolsParameter:         len(r.Tools) > 0 && r.ToolChoice == "",
-		toolChoiceParameter:    len(r.Tools) > 0 && r.ToolChoice != "",
-		systemParameter:        r.System != "" && openAI,
-		hiddenParameter:        len(hiddenNames(r.Messages)) > 0,
+		toolsParameter:         len(request.Tools) > 0 && request.ToolChoice == "",
+		toolChoiceParameter:    len(request.Tools) > 0 && request.ToolChoice != "",
+		systemParameter:        request.System != "" && openAI,
+		hiddenParameter:        len(hiddenNames(request.Messages)) > 0,
 	}
-	if m.MaxTokens > 0 && openAI { // Anthropic requires it
-		sent[maxTokensName(m, omit)] = true
+	if model.MaxTokens > 0 && openAI { // Anthropic requires it
+		sent[maxTokensName(model, omit)] = true
 	}
 	for name := range omit {
 		delete(sent, name)
@@ -287,26 +287,26 @@ const firstUserMessage = "(The conversation begins.)"
 // one role to one: the templates of many models refuse roles that do not alternate.
 func alternating(system string, messages []Message) (string, []Message) {
 	var list []Message
-	for _, m := range messages {
-		if m.Role == agent.MessageSystem {
-			system = joinTexts(system, m.Content)
+	for _, message := range messages {
+		if message.Role == agent.MessageSystem {
+			system = joinTexts(system, message.Content)
 			continue
 		}
 		n := len(list)
-		if n == 0 && m.Role == agent.MessageAssistant {
+		if n == 0 && message.Role == agent.MessageAssistant {
 			list = append(list, Message{Role: agent.MessageUser, Content: firstUserMessage})
 		}
 		if n == 0 ||
-			list[n-1].Role != m.Role ||
-			m.Role == agent.MessageTool ||
+			list[n-1].Role != message.Role ||
+			message.Role == agent.MessageTool ||
 			len(list[n-1].ToolCalls) > 0 {
-			list = append(list, m)
+			list = append(list, message)
 			continue
 		}
 		last := &list[n-1]
-		last.Content = joinTexts(last.Content, m.Content)
-		last.ToolCalls = m.ToolCalls
-		last.Hidden = m.Hidden
+		last.Content = joinTexts(last.Content, message.Content)
+		last.ToolCalls = message.ToolCalls
+		last.Hidden = message.Hidden
 	}
 	return system, list
 }

@@ -17,22 +17,22 @@ const (
 	maxModelName = 200 // bytes
 )
 
-// Models returns the names of the models that m's provider offers, sorted.
+// Models returns the names of the models that model's provider offers, sorted.
 // m.Name is ignored. Errors are those of Chat.
-func (c *Client) Models(ctx context.Context, m Model) ([]string, error) {
-	m.Name = "any"
-	if err := m.Check(); err != nil {
+func (c *Client) Models(ctx context.Context, model Model) ([]string, error) {
+	model.Name = "any"
+	if err := model.Check(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	list := c.openAIModels
-	if m.Provider == Anthropic {
+	if model.Provider == Anthropic {
 		list = c.anthropicModels
 	}
-	names, err := list(ctx, m)
+	names, err := list(ctx, model)
 	if err != nil {
-		return nil, m.explain(ctx, err)
+		return nil, model.explain(ctx, err)
 	}
 	slices.Sort(names)
 	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool {

@@ -138,16 +138,16 @@ func (c openAICall) MarshalJSON() ([]byte, error) {
 // Anthropic supports.
 func (c *Client) openAI(
 	ctx context.Context,
-	m Model,
+	model Model,
 	r Request,
 	omit omission,
 	onText func(string) error,
 ) (Reply, error) {
-	call, err := openAICallOf(m, "/chat/completions")
+	call, err := openAICallOf(model, "/chat/completions")
 	if err != nil {
 		return Reply{}, err
 	}
-	request := newOpenAIRequest(m, r, omit)
+	request := newOpenAIRequest(model, r, omit)
 	if onText != nil {
 		request.Stream = true
 		if !omit[streamOptionsParameter] {
@@ -404,29 +404,29 @@ func (s *openAIAccumulator) finish() (Reply, error) {
 	return reply, nil
 }
 
-func newOpenAIRequest(m Model, r Request, omit omission) openAIRequest {
-	q := openAIRequest{Model: m.Name}
+func newOpenAIRequest(model Model, request Request, omit omission) openAIRequest {
+	q := openAIRequest{Model: model.Name}
 	if !omit[temperatureParameter] {
-		q.Temperature = m.Temperature
+		q.Temperature = model.Temperature
 	}
 	if !omit[stopParameter] {
-		q.Stop = r.Stop
+		q.Stop = request.Stop
 	}
-	switch maxTokensName(m, omit) {
+	switch maxTokensName(model, omit) {
 	case maxTokensParameter:
-		q.MaxTokens = m.MaxTokens
+		q.MaxTokens = model.MaxTokens
 	case maxCompletionParameter:
-		q.MaxCompletionTokens = m.MaxTokens
+		q.MaxCompletionTokens = model.MaxTokens
 	}
-	if r.Schema != nil && omit[schemaParameter] {
-		r.System += schemaPrompt(r.Schema)
-	} else if r.Schema != nil {
+	if request.Schema != nil && omit[schemaParameter] {
+		request.System += schemaPrompt(request.Schema)
+	} else if request.Schema != nil {
 		q.ResponseFormat = map[string]any{
 			"type":        "json_schema",
-			"json_schema": map[string]any{"name": "answer", "schema": r.Schema},
+			"json_schema": map[string]any{"name": "answer", "schema": request.Schema},
 		}
 	}
-	system, messages := alternating(r.System, r.Messages)
+	system, messages := alternating(request.System, request.Messages)
 	switch {
 	case system == "":
 	case omit[systemParameter] && len(messages) > 0:
@@ -440,7 +440,7 @@ func newOpenAIRequest(m Model, r Request, omit omission) openAIRequest {
 	if omit[toolsParameter] {
 		return q
 	}
-	for _, tool := range r.Tools {
+	for _, tool := range request.Tools {
 		q.Tools = append(q.Tools, openAITool{
 			"function",
 			openAIFunction{
@@ -451,11 +451,11 @@ func newOpenAIRequest(m Model, r Request, omit omission) openAIRequest {
 		})
 	}
 	switch {
-	case len(q.Tools) == 0 || r.ToolChoice == "" || omit[toolChoiceParameter]:
-	case r.ToolChoice == AnyTool:
+	case len(q.Tools) == 0 || request.ToolChoice == "" || omit[toolChoiceParameter]:
+	case request.ToolChoice == AnyTool:
 		q.ToolChoice = "required"
 	default:
-		q.ToolChoice = openAITool{"function", openAIFunction{Name: r.ToolChoice}}
+		q.ToolChoice = openAITool{"function", openAIFunction{Name: request.ToolChoice}}
 	}
 	return q
 }

@@ -24,31 +24,31 @@ func segmentsOf(list string) []segment {
 		s = segment{}
 	}
 	for at := 0; at < len(list); {
-		c, end := list[at], 0
+		char, end := list[at], 0
 		switch {
-		case c == '"' && !unclosed:
+		case char == '"' && !unclosed:
 			end = closing(list, at, '"')
 			unclosed = end == 0
-		case c == '(':
+		case char == '(':
 			end = closing(list, at, ')')
-		case c == '<':
+		case char == '<':
 			if end = at + strings.IndexByte(list[at:], '>'); end < at {
 				end = len(list)
 			}
-		case c == ',' || c == ';':
+		case char == ',' || char == ';':
 			flush(at)
 			at++
 			from = at
 			continue
 		}
 		if end == 0 {
-			if c != '>' {
-				s.text = append(s.text, c)
+			if char != '>' {
+				s.text = append(s.text, char)
 			}
 			at++
 			continue
 		}
-		s.add(c, list[at+1:end], list[end:])
+		s.add(char, list[at+1:end], list[end:])
 		at = min(end+1, len(list))
 	}
 	flush(len(list))
@@ -57,11 +57,11 @@ func segmentsOf(list string) []segment {
 
 // add adds what stands in quotation marks, parentheses or angle brackets. rest
 // is what follows it.
-func (s *segment) add(c byte, inside, rest string) {
+func (s *segment) add(char byte, inside, rest string) {
 	switch {
-	case c == '(':
+	case char == '(':
 		s.comment = unescape(inside)
-	case c == '<':
+	case char == '<':
 		inside = inside[strings.LastIndexByte(inside, '<')+1:]
 		if address := clean(stripComments(inside)); address != "" {
 			s.address = address

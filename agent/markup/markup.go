@@ -82,12 +82,12 @@ func (r *Reader) textToken(start, end int) Kind {
 	return Text
 }
 
-// markup reads the token that starts at an offset with "<" and c. It returns
+// markup reads the token that starts at an offset with "<" and char. It returns
 // false if there is nothing to report.
-func (r *Reader) markup(at int, c byte) (Kind, bool) {
+func (r *Reader) markup(at int, char byte) (Kind, bool) {
 	r.at = at + 2
 	switch {
-	case isLetter(c):
+	case isLetter(char):
 		r.at = at + 1
 		if !r.tag() {
 			r.at = len(r.page)
@@ -95,8 +95,8 @@ func (r *Reader) markup(at int, c byte) (Kind, bool) {
 		}
 		r.raw = rawElements[string(r.name)]
 		return StartTag, true
-	case c != '/':
-		r.skipDeclaration(c)
+	case char != '/':
+		r.skipDeclaration(char)
 	case r.at == len(r.page):
 		return r.textToken(at, r.at), true
 	case isLetter(r.page[r.at]):
@@ -142,21 +142,21 @@ func (r *Reader) skipComment() {
 			}
 			r.at--
 		}
-		c := r.page[r.at]
+		char := r.page[r.at]
 		r.at++
 		switch {
-		case c == '-':
+		case char == '-':
 			dashes++
 			continue
-		case c == '>' && (dashes >= 2 || beginning):
+		case char == '>' && (dashes >= 2 || beginning):
 			return
-		case c == '!' && dashes >= 2 && r.at < len(r.page):
-			c = r.page[r.at]
+		case char == '!' && dashes >= 2 && r.at < len(r.page):
+			char = r.page[r.at]
 			r.at++
-			if c == '>' {
+			if char == '>' {
 				return
 			}
-			if c == '-' {
+			if char == '-' {
 				dashes, beginning = 1, false
 				continue
 			}

@@ -72,41 +72,41 @@ const (
 
 // scriptEnd returns where the end tag of a script starts, or the end of the
 // page.
-func scriptEnd(p []byte, i int) int {
+func scriptEnd(data []byte, index int) int {
 	state, dashes := inScript, 0 // dashes directly before i, in a comment
-	for i < len(p) {
-		c := p[i]
+	for index < len(data) {
+		char := data[index]
 		switch {
-		case c == '-' && state != inScript:
+		case char == '-' && state != inScript:
 			dashes++
-			i++
+			index++
 			continue
-		case c == '>' && dashes >= 2:
+		case char == '>' && dashes >= 2:
 			state = inScript
-		case c == '<' && state == hidden:
-			if isNameEnd(p, i+1, "script") {
+		case char == '<' && state == hidden:
+			if isNameEnd(data, index+1, "script") {
 				state = escaped
-				i += len("</script")
+				index += len("</script")
 			}
-		case c == '<' && isNameEnd(p, i+1, "script"):
-			return i
-		case c == '<' && state == escaped:
-			if i+1 == len(p) {
-				return len(p)
+		case char == '<' && isNameEnd(data, index+1, "script"):
+			return index
+		case char == '<' && state == escaped:
+			if index+1 == len(data) {
+				return len(data)
 			}
-			if hasNameAt(p, i+1, "script") {
+			if hasNameAt(data, index+1, "script") {
 				state = hidden
-				i += len("<script")
-			} else if p[i+1] != '/' && !isLetter(p[i+1]) {
+				index += len("<script")
+			} else if data[index+1] != '/' && !isLetter(data[index+1]) {
 				state = inScript
 			}
-		case c == '<' && bytes.HasPrefix(p[i:], []byte("<!--")):
+		case char == '<' && bytes.HasPrefix(data[index:], []byte("<!--")):
 			state, dashes = escaped, 2
-			i += len("<!--")
+			index += len("<!--")
 			continue
 		}
 		dashes = 0
-		i++
+		index++
 	}
-	return len(p)
+	return len(data)
 }

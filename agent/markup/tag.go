@@ -5,24 +5,27 @@ import "bytes"
 // tag reads a tag, starting at its name. It returns false if the page ends
 // inside it.
 func (r *Reader) tag() bool {
-	p, i := r.page, r.at
+	data, index := r.page, r.at
 	r.attrs, r.next = r.attrs[:0], 0
 	var seen map[string]bool
-	for i < len(p) && !isSpace(p[i]) && p[i] != '/' && p[i] != '>' {
-		i++
+	for index < len(data) &&
+		!isSpace(data[index]) &&
+		data[index] != '/' &&
+		data[index] != '>' {
+		index++
 	}
-	r.name = toLower(p[r.at:i])
+	r.name = toLower(data[r.at:index])
 	for {
-		if i = skipSpace(p, i); i == len(p) {
+		if index = skipSpace(data, index); index == len(data) {
 			return false
 		}
-		if p[i] == '>' {
-			r.at = i + 1
+		if data[index] == '>' {
+			r.at = index + 1
 			return true
 		}
 		var a attr
 		var ok bool
-		if a, i, ok = readAttr(p, i); !ok {
+		if a, index, ok = readAttr(data, index); !ok {
 			return false
 		}
 		if len(a.key) > 0 && r.isNew(a.key, &seen) {
@@ -68,46 +71,46 @@ func sameName(a, b []byte) bool {
 
 // readAttr reads an attribute that starts at i, after any white space, and
 // returns where it ends. ok is false if the page ends inside it.
-func readAttr(p []byte, i int) (a attr, end int, ok bool) {
-	start := i
-	for i < len(p) &&
-		!isSpace(p[i]) &&
-		p[i] != '/' &&
-		p[i] != '>' &&
-		(p[i] != '=' || i == start) {
-		i++
+func readAttr(data []byte, index int) (attr attr, end int, ok bool) {
+	start := index
+	for index < len(data) &&
+		!isSpace(data[index]) &&
+		data[index] != '/' &&
+		data[index] != '>' &&
+		(data[index] != '=' || index == start) {
+		index++
 	}
-	a.key = p[start:i]
-	if i = skipSpace(p, i); i == len(p) {
-		return a, i, false
+	attr.key = data[start:index]
+	if index = skipSpace(data, index); index == len(data) {
+		return attr, index, false
 	}
-	if p[i] == '/' {
-		return a, i + 1, true
+	if data[index] == '/' {
+		return attr, index + 1, true
 	}
-	if p[i] != '=' {
-		return a, i, true
+	if data[index] != '=' {
+		return attr, index, true
 	}
-	if i = skipSpace(p, i+1); i == len(p) {
-		return a, i, false
+	if index = skipSpace(data, index+1); index == len(data) {
+		return attr, index, false
 	}
-	switch quote := p[i]; quote {
+	switch quote := data[index]; quote {
 	case '>':
-		return a, i, true
+		return attr, index, true
 	case '\'', '"':
-		i++
-		n := bytes.IndexByte(p[i:], quote)
+		index++
+		n := bytes.IndexByte(data[index:], quote)
 		if n < 0 {
-			return a, i, false
+			return attr, index, false
 		}
-		a.value = p[i : i+n]
-		return a, i + n + 1, true
+		attr.value = data[index : index+n]
+		return attr, index + n + 1, true
 	}
-	start = i
-	for i < len(p) && !isSpace(p[i]) && p[i] != '>' {
-		i++
+	start = index
+	for index < len(data) && !isSpace(data[index]) && data[index] != '>' {
+		index++
 	}
-	a.value = p[start:i]
-	return a, i, i < len(p)
+	attr.value = data[start:index]
+	return attr, index, index < len(data)
 }
 
 func skipSpace(p []byte, i int) int {

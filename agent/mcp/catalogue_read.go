@@ -61,10 +61,10 @@ func (s registryServer) server() CatalogueServer {
 		Packages:    []CataloguePackage{},
 	}
 	for _, r := range s.Remotes[:min(len(s.Remotes), maxListed)] {
-		u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(r.URL))
+		address, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(r.URL))
 		if err != nil ||
-			u.Scheme != "https" && u.Scheme != "http" ||
-			u.Host == "" ||
+			address.Scheme != "https" && address.Scheme != "http" ||
+			address.Host == "" ||
 			len(r.URL) > 2000 ||
 			r.Type != "streamable-http" && r.Type != "sse" {
 			continue

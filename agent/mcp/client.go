@@ -73,30 +73,30 @@ type Client struct {
 }
 
 // New returns a Client.
-func New(o Options) *Client {
-	if o.ListTimeout <= 0 {
-		o.ListTimeout = DefaultListTimeout
+func New(options Options) *Client {
+	if options.ListTimeout <= 0 {
+		options.ListTimeout = DefaultListTimeout
 	}
-	if o.CallTimeout <= 0 {
-		o.CallTimeout = DefaultCallTimeout
+	if options.CallTimeout <= 0 {
+		options.CallTimeout = DefaultCallTimeout
 	}
-	if o.Programs == nil {
-		o.Programs = NewPrograms(ProgramOptions{})
+	if options.Programs == nil {
+		options.Programs = NewPrograms(ProgramOptions{})
 	}
 	c := &Client{
-		options:  o,
+		options:  options,
 		now:      time.Now,
 		known:    map[string]transport{},
 		mirrored: map[string]bool{},
 		tokens:   map[tokenKey]token{},
 		issuers:  map[string]string{},
 		sdk: sdk.NewClient(
-			&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: o.Version},
+			&sdk.Implementation{Name: "satchel", Title: "Satchel", Version: options.Version},
 			// Requests of a server to the client are declined.
 			&sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}},
 		),
 	}
-	o.Programs.sdk = c.sdk
+	options.Programs.sdk = c.sdk
 	return c
 }
 
@@ -132,17 +132,17 @@ func (c *Client) ask(
 
 func (c *Client) askOnce(
 	ctx context.Context,
-	s Server,
+	server Server,
 	limit time.Duration,
 	do func(context.Context, *sdk.ClientSession) error,
 ) (again bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	x, err := c.newExchange(limited, s)
+	exchange, err := c.newExchange(limited, server)
 	if err != nil {
 		return false, err
 	}
-	session, err := c.connect(limited, s, x)
+	session, err := c.connect(limited, server, exchange)
 	if err == nil {
 		defer session.Close()
 		err = do(limited, session)
@@ -153,52 +153,57 @@ func (c *Client) askOnce(
 	if ctx.Err() == context.Canceled {
 		return false, ctx.Err()
 	}
-	a := x.lastResponse()
+	a := exchange.lastResponse()
 	if a.keptToken && a.status == http.StatusUnauthorized {
-		c.dropToken(s)
+		c.dropToken(server)
 		return true, err
 	}
-	return false, x.explain(limited, err)
+	return false, exchange.explain(limited, err)
 }
 
 // connect opens a session with the transport that last worked, or else the
 // newest one that the server supports.
-func (c *Client) connect(ctx context.Context, s Server, x *exchange) (*sdk.ClientSession, error) {
+func (c *Client) connect(ctx context.Context, server Server, exchange *exchange) (*sdk.ClientSession, error) {
 	ways := []transport{streamable, sse}
-	known := c.knownTransport(s.URL)
+	known := c.knownTransport(server.URL)
 	if known != "" && known != streamable {
 		ways = append([]transport{known}, ways...)
 	}
 	var first error
 	var seen answered
-	for i, way := range ways {
-		x.set(answered{})
-		session, err := c.open(ctx, s, x, way)
+	for index, way := range ways {
+		exchange.set(answered{})
+		session, err := c.open(ctx, server, exchange, way)
 		if err == nil {
 			if way == streamable && session.InitializeResult().ProtocolVersion <= lastStateful {
 				way = stateful
 			}
-			c.rememberTransport(s.URL, way)
+			c.rememberTransport(server.URL, way)
 			return session, nil
 		}
-		if i == 0 || way == streamable {
-			first, seen = err, x.lastResponse()
+		if index == 0 || way == streamable {
+			first, seen = err, exchange.lastResponse()
 		}
-		if ctx.Err() != nil || !x.lastResponse().mayUseOtherTransport(way == known) {
+		if ctx.Err() != nil || !exchange.lastResponse().mayUseOtherTransport(way == known) {
 			break
 		}
 	}
-	x.set(seen)
+	exchange.set(seen)
 	return nil, first
 }
 
-func (c *Client) open(ctx context.Context, s Server, x *exchange, way transport) (*sdk.ClientSession, error) {
+func (c *Client) open(
+	ctx context.Context,
+	server Server,
+	exchange *exchange,
+	way transport,
+) (*sdk.ClientSession, error) {
 	if way == sse {
 		return c.sdk.Connect(
 			ctx,
 			&sdk.SSEClientTransport{
-				Endpoint:     s.URL,
-				HTTPClient:   x.client(),
+				Endpoint:     server.URL,
+				HTTPClient:   exchange.client(),
 				MaxEventSize: MaxBytes,
 			},
 			&sdk.ClientSessionOptions{ProtocolVersion: lastStateful},
@@ -209,8 +214,8 @@ func (c *Client) open(ctx context.Context, s Server, x *exchange, way transport)
 		options.ProtocolVersion = lastStateful
 	}
 	return c.sdk.Connect(ctx, &sdk.StreamableClientTransport{
-		Endpoint:             s.URL,
-		HTTPClient:           x.client(),
+		Endpoint:             server.URL,
+		HTTPClient:           exchange.client(),
 		MaxRetries:           maxRetries,
 		DisableStandaloneSSE: true,
 		MaxEventSize:         MaxBytes,

@@ -46,13 +46,13 @@ func (c *Client) Issuer(url string) string {
 // Whoever controls the server's responses could name their own authorization
 // server to obtain the client's secret. Therefore callers store the first
 // discovered Issuer with the credentials, and no other is used from then on.
-func (c *Client) discover(ctx context.Context, s Server, challenges []string) (grant, error) {
+func (c *Client) discover(ctx context.Context, server Server, challenges []string) (grant, error) {
 	challenge := challengeOf(challenges)
-	resource, err := c.resourceMetadata(ctx, s.URL, challenge["resource_metadata"])
+	resource, err := c.resourceMetadata(ctx, server.URL, challenge["resource_metadata"])
 	if err != nil {
 		return grant{}, err
 	}
-	issuer, authority, err := c.authority(ctx, s, resource)
+	issuer, authority, err := c.authority(ctx, server, resource)
 	if err != nil {
 		return grant{}, err
 	}
@@ -63,16 +63,16 @@ func (c *Client) discover(ctx context.Context, s Server, challenges []string) (g
 		methods:  authority.TokenEndpointAuthMethodsSupported,
 	}
 	switch token, err := url.Parse(g.tokenURL); {
-	case err != nil || !isUsableURL(token, s.URL):
+	case err != nil || !isUsableURL(token, server.URL):
 		return grant{}, serverFault("has an authorization server without a usable token endpoint")
 	case len(authority.GrantTypesSupported) > 0 &&
 		!slices.Contains(authority.GrantTypesSupported, "client_credentials"):
 		return grant{}, serverFault("has an authorization server that does not support client credentials")
 	}
-	g.scope = cmp.Or(s.Auth.Scope, challenge["scope"], strings.Join(resource.ScopesSupported, " "))
+	g.scope = cmp.Or(server.Auth.Scope, challenge["scope"], strings.Join(resource.ScopesSupported, " "))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cache(c.issuers, s.URL, issuer)
+	cache(c.issuers, server.URL, issuer)
 	return g, nil
 }
 
@@ -166,13 +166,13 @@ func coversServer(server, resource *url.URL) bool {
 
 // chooseIssuer returns the authorization server that issued the credentials, or
 // else the first one named.
-func chooseIssuer(named []string, s Server) (string, error) {
+func chooseIssuer(named []string, server Server) (string, error) {
 	if len(named) == 0 {
 		return "", serverFault("names no authorization server: set token_url")
 	}
-	if s.Auth.Issuer != "" {
+	if server.Auth.Issuer != "" {
 		for _, issuer := range named {
-			if sameIssuer(issuer, s.Auth.Issuer) {
+			if sameIssuer(issuer, server.Auth.Issuer) {
 				return issuer, nil
 			}
 		}
@@ -180,7 +180,7 @@ func chooseIssuer(named []string, s Server) (string, error) {
 			"register the server again to accept it")
 	}
 	u, err := url.Parse(named[0])
-	if err != nil || !isUsableURL(u, s.URL) || u.RawQuery != "" {
+	if err != nil || !isUsableURL(u, server.URL) || u.RawQuery != "" {
 		return "", serverFault("names an authorization server with an invalid URL")
 	}
 	return named[0], nil
@@ -193,11 +193,11 @@ func sameIssuer(a, b string) bool {
 // authorityMetadata reads the metadata of an authorization server, which must
 // be issued in its own name.
 func (c *Client) authorityMetadata(ctx context.Context, issuer string) (oauthex.AuthServerMeta, error) {
-	u, err := url.Parse(issuer)
+	address, err := url.Parse(issuer)
 	if err != nil {
 		return oauthex.AuthServerMeta{}, serverFault("names an authorization server with an invalid URL")
 	}
-	host, path := u.Scheme+"://"+u.Host, strings.TrimSuffix(u.EscapedPath(), "/")
+	host, path := address.Scheme+"://"+address.Host, strings.TrimSuffix(address.EscapedPath(), "/")
 	places := []string{
 		host + "/.well-known/oauth-authorization-server" + path,
 		host + "/.well-known/openid-configuration" + path,
@@ -222,7 +222,7 @@ var errNoMetadata = errors.New("the server has no metadata")
 // returns a Fault with the text nowhere and the given cause.
 func metadata[T any](
 	ctx context.Context,
-	c *Client,
+	client *Client,
 	places []string,
 	cause error,
 	nowhere string,
@@ -234,8 +234,8 @@ func metadata[T any](
 			return document, serverFault("has metadata at an invalid URL")
 		}
 		req.Header.Set("Accept", "application/json")
-		req.Header.Set("User-Agent", "Satchel/"+c.options.Version)
-		resp, err := c.options.HTTP.Transport.RoundTrip(req) // redirects are not followed
+		req.Header.Set("User-Agent", "Satchel/"+client.options.Version)
+		resp, err := client.options.HTTP.Transport.RoundTrip(req) // redirects are not followed
 		if err != nil {
 			return document, unreachableFault(ctx, err, "the authorization metadata")
 		}

@@ -67,19 +67,19 @@ func (x *exchange) record(a answered) {
 	}
 }
 
-func (c *Client) newExchange(life context.Context, s Server) (*exchange, error) {
-	to, err := url.Parse(s.URL)
+func (c *Client) newExchange(life context.Context, server Server) (*exchange, error) {
+	to, err := url.Parse(server.URL)
 	if err != nil {
 		return nil, agent.Invalid("url", "must be an http or https address")
 	}
 	x := &exchange{
 		c:          c,
-		server:     s,
+		server:     server,
 		to:         to,
 		life:       life,
 		requestIDs: map[string]bool{},
 		base:       c.options.HTTP.Transport,
-		secrets:    s.Auth.Secrets(),
+		secrets:    server.Auth.Secrets(),
 	}
 	x.remaining.Store(MaxBytes)
 	return x, nil
@@ -169,11 +169,11 @@ func (x *exchange) answerChallenge(
 	}
 	_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
 	_ = resp.Body.Close()
-	g, err := x.c.discover(ctx, x.server, resp.Header.Values("WWW-Authenticate"))
+	grant, err := x.c.discover(ctx, x.server, resp.Header.Values("WWW-Authenticate"))
 	if err != nil {
 		return nil, err
 	}
-	value, err := x.c.freshToken(ctx, x.server, g)
+	value, err := x.c.freshToken(ctx, x.server, grant)
 	if err != nil {
 		return nil, err
 	}

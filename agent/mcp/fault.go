@@ -62,9 +62,9 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	a := x.lastResponse()
+	answered := x.lastResponse()
 	var f *Fault
-	if errors.As(err, &f) || errors.As(a.err, &f) {
+	if errors.As(err, &f) || errors.As(answered.err, &f) {
 		return f
 	}
 	var known *agent.Error
@@ -74,37 +74,37 @@ func (x *exchange) explain(ctx context.Context, err error) error {
 	cause := errors.New(x.quote(err.Error()))
 	var wire *jsonrpc.Error
 	switch {
-	case errors.Is(a.err, errTooLarge):
+	case errors.Is(answered.err, errTooLarge):
 		return fault(false, cause, "the MCP server sent more than %d MB", MaxBytes>>20)
 	case x.foreign.Load():
 		return fault(false, cause, "the MCP server answered a different request than the one it was sent")
-	case errors.Is(a.err, errOtherHost):
+	case errors.Is(answered.err, errOtherHost):
 		return fault(
 			false,
 			cause,
 			"the MCP server redirects to another host, which is not followed; register that URL instead",
 		)
-	case egress.IsRefused(a.err):
-		return refusedFault(cause, a.err, "url")
+	case egress.IsRefused(answered.err):
+		return refusedFault(cause, answered.err, "url")
 	case ctx.Err() != nil:
 		return fault(true, cause, "the MCP server did not answer in time")
-	case a.err != nil:
-		return fault(true, cause, "the MCP server cannot be reached: %s", egress.Explain(a.err).Message)
-	case a.status == http.StatusUnauthorized && x.server.Auth.Type == agent.MCPAuthLogin:
+	case answered.err != nil:
+		return fault(true, cause, "the MCP server cannot be reached: %s", egress.Explain(answered.err).Message)
+	case answered.status == http.StatusUnauthorized && x.server.Auth.Type == agent.MCPAuthLogin:
 		return agent.Errorf(
 			agent.CodeCredentialLogin,
 			"the MCP server asks for a login: a person connects it under MCP servers",
 		).Because(cause)
-	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
-		return faultOf(a.status, cause, "the MCP server rejected the credentials (HTTP %d)")
-	case a.status == http.StatusTooManyRequests || a.status >= 500:
-		return faultOf(a.status, cause, "the MCP server responded with HTTP %d")
+	case answered.status == http.StatusUnauthorized || answered.status == http.StatusForbidden:
+		return faultOf(answered.status, cause, "the MCP server rejected the credentials (HTTP %d)")
+	case answered.status == http.StatusTooManyRequests || answered.status >= 500:
+		return faultOf(answered.status, cause, "the MCP server responded with HTTP %d")
 	case errors.As(err, &wire) && wire.Code != rejected:
 		f := fault(false, cause, "the MCP server reports: %s (%d)", x.quote(wire.Message), wire.Code)
 		f.Err = f.Err.With("code", wire.Code)
 		return f
-	case a.status >= 300:
-		return faultOf(a.status, cause, "the MCP server responded with HTTP %d")
+	case answered.status >= 300:
+		return faultOf(answered.status, cause, "the MCP server responded with HTTP %d")
 	}
 	return fault(false, cause, "the MCP server's response is not MCP")
 }

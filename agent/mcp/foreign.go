@@ -83,7 +83,7 @@ type messageReader struct {
 }
 
 // Read returns the messages, and then errForeign or the error of the body.
-func (r *messageReader) Read(p []byte) (int, error) {
+func (r *messageReader) Read(page []byte) (int, error) {
 	for len(r.ready) == 0 && r.err == nil {
 		if r.stream {
 			r.nextEvent()
@@ -96,7 +96,7 @@ func (r *messageReader) Read(p []byte) (int, error) {
 	if len(r.ready) == 0 {
 		return 0, r.err
 	}
-	n := copy(p, r.ready)
+	n := copy(page, r.ready)
 	r.ready = r.ready[n:]
 	return n, nil
 }
@@ -170,7 +170,7 @@ type lineReader struct {
 }
 
 // Read returns the lines, up to MaxBytes each.
-func (r *lineReader) Read(p []byte) (int, error) {
+func (r *lineReader) Read(data []byte) (int, error) {
 	var err error
 	for len(r.ready) == 0 && err == nil {
 		var piece []byte
@@ -187,7 +187,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 			r.ready = append(readable(line), '\n')
 		}
 	}
-	n := copy(p, r.ready)
+	n := copy(data, r.ready)
 	r.ready = r.ready[n:]
 	if n > 0 {
 		err = nil

@@ -42,22 +42,22 @@ const offlineAccess = "offline_access"
 // its metadata, which names the authorization server. A server of protocol version
 // 2025-03-26 has no metadata and is its own authorization server. Errors are a
 // *Fault.
-func (c *Client) DiscoverLogin(ctx context.Context, s Server) (Login, error) {
+func (c *Client) DiscoverLogin(ctx context.Context, server Server) (Login, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.ListTimeout)
 	defer cancel()
-	challenges, err := c.challenge(ctx, s)
+	challenges, err := c.challenge(ctx, server)
 	if err != nil {
 		return Login{}, err
 	}
 	challenge := challengeOf(challenges)
-	resource, err := c.resourceMetadata(ctx, s.URL, challenge["resource_metadata"])
+	resource, err := c.resourceMetadata(ctx, server.URL, challenge["resource_metadata"])
 	if errors.Is(err, errNoMetadata) {
-		resource, err = ownAuthority(s.URL), nil
+		resource, err = ownAuthority(server.URL), nil
 	}
 	if err != nil {
 		return Login{}, err
 	}
-	_, authority, err := c.authority(ctx, s, resource)
+	_, authority, err := c.authority(ctx, server, resource)
 	if err != nil {
 		return Login{}, err
 	}
@@ -71,11 +71,11 @@ func (c *Client) DiscoverLogin(ctx context.Context, s Server) (Login, error) {
 		ClientDocuments: authority.ClientIDMetadataDocumentSupported,
 		methods:         authority.TokenEndpointAuthMethodsSupported,
 	}
-	l.Scope = cmp.Or(s.Auth.Scope, challenge["scope"], strings.Join(resource.ScopesSupported, " "))
+	l.Scope = cmp.Or(server.Auth.Scope, challenge["scope"], strings.Join(resource.ScopesSupported, " "))
 	if slices.Contains(authority.ScopesSupported, offlineAccess) && !l.Offline() {
 		l.Scope = strings.TrimSpace(l.Scope + " " + offlineAccess)
 	}
-	return l, l.check(s.URL, authority)
+	return l, l.check(server.URL, authority)
 }
 
 // Offline reports whether refresh tokens are requested, which an OpenID
@@ -122,8 +122,8 @@ func ownAuthority(server string) oauthex.ProtectedResourceMetadata {
 
 // challenge returns the challenges with which a server answers a request without
 // a token; none if it answers otherwise.
-func (c *Client) challenge(ctx context.Context, s Server) ([]string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, strings.NewReader(probeRequest))
+func (c *Client) challenge(ctx context.Context, server Server) ([]string, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, strings.NewReader(probeRequest))
 	if err != nil {
 		return nil, agent.Invalid("url", "must be an http or https address")
 	}
@@ -173,23 +173,23 @@ func (l *Login) method() string {
 
 // Register registers a client with its redirect address (RFC 7591). Errors are a
 // *Fault.
-func (c *Client) Register(ctx context.Context, l Login, redirect string) (LoginClient, error) {
+func (c *Client) Register(ctx context.Context, login Login, redirect string) (LoginClient, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.ListTimeout)
 	defer cancel()
 	registration := oauthex.ClientRegistrationMetadata{
 		RedirectURIs:            []string{redirect},
-		TokenEndpointAuthMethod: l.method(),
+		TokenEndpointAuthMethod: login.method(),
 		GrantTypes:              []string{agent.GrantCode, "refresh_token"},
 		ResponseTypes:           []string{"code"},
 		ClientName:              "Satchel",
-		Scope:                   l.Scope,
+		Scope:                   login.Scope,
 		ApplicationType:         applicationType(redirect),
 	}
-	h := *c.options.HTTP
-	h.CheckRedirect = func(*http.Request, []*http.Request) error {
+	client := *c.options.HTTP
+	client.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}
-	made, err := oauthex.RegisterClient(ctx, l.RegistrationURL, &registration, &h)
+	made, err := oauthex.RegisterClient(ctx, login.RegistrationURL, &registration, &client)
 	var refused *oauthex.ClientRegistrationError
 	switch {
 	case errors.As(err, &refused):

@@ -88,54 +88,54 @@ const (
 // fetchToken authenticates with the method that the endpoint supports. If it
 // names none, the secret goes into the Authorization header, which every
 // endpoint must support, and into the body if that fails.
-func (c *Client) fetchToken(ctx context.Context, s Server, g grant) (token, error) {
+func (c *Client) fetchToken(ctx context.Context, server Server, grant grant) (token, error) {
 	ways := []string{secretInHeader, secretInBody}
-	if s.Auth.PrivateKey != "" {
+	if server.Auth.PrivateKey != "" {
 		ways = []string{signedAssertion}
 	}
-	if len(g.methods) > 0 {
+	if len(grant.methods) > 0 {
 		ways = slices.DeleteFunc(ways, func(way string) bool {
-			return !slices.Contains(g.methods, way)
+			return !slices.Contains(grant.methods, way)
 		})
 	}
 	if len(ways) == 0 {
 		return token{}, serverFault("has an authorization server that does not support this type of credentials")
 	}
-	t, err := c.requestToken(ctx, s, g, ways[0])
+	t, err := c.requestToken(ctx, server, grant, ways[0])
 	var f *Fault
 	if len(ways) > 1 &&
 		errors.As(err, &f) &&
 		(f.Err.Details["status"] == http.StatusUnauthorized || f.Err.Details["status"] == http.StatusBadRequest) {
-		if other, otherErr := c.requestToken(ctx, s, g, ways[1]); otherErr == nil {
+		if other, otherErr := c.requestToken(ctx, server, grant, ways[1]); otherErr == nil {
 			return other, nil
 		}
 	}
 	return t, err
 }
 
-func (c *Client) requestToken(ctx context.Context, s Server, g grant, way string) (token, error) {
-	form := url.Values{"grant_type": {"client_credentials"}, "resource": {g.resource}} // RFC 8707
-	if g.scope != "" {
-		form.Set("scope", g.scope)
+func (c *Client) requestToken(ctx context.Context, server Server, grant grant, way string) (token, error) {
+	form := url.Values{"grant_type": {"client_credentials"}, "resource": {grant.resource}} // RFC 8707
+	if grant.scope != "" {
+		form.Set("scope", grant.scope)
 	}
 	switch way {
 	case secretInBody:
-		form.Set("client_id", s.Auth.ClientID)
-		form.Set("client_secret", s.Auth.ClientSecret)
+		form.Set("client_id", server.Auth.ClientID)
+		form.Set("client_secret", server.Auth.ClientSecret)
 	case signedAssertion:
-		assertion, err := c.assertion(s.Auth, g.audience)
+		assertion, err := c.assertion(server.Auth, grant.audience)
 		if err != nil {
 			return token{}, fault(false, err, "auth.private_key cannot sign")
 		}
 		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
 		form.Set("client_assertion", assertion)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.tokenURL, strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, grant.tokenURL, strings.NewReader(form.Encode()))
 	if err != nil {
 		return token{}, fault(false, nil, "the token endpoint's URL is invalid")
 	}
 	if way == secretInHeader {
-		req.SetBasicAuth(url.QueryEscape(s.Auth.ClientID), url.QueryEscape(s.Auth.ClientSecret))
+		req.SetBasicAuth(url.QueryEscape(server.Auth.ClientID), url.QueryEscape(server.Auth.ClientSecret))
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")

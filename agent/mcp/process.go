@@ -147,28 +147,28 @@ func (p *process) end(grace time.Duration, why string, failed bool) {
 }
 
 // remove forgets a process that has ended.
-func (ps *Programs) remove(p *process, why string, failed bool) {
+func (ps *Programs) remove(process *process, why string, failed bool) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if ps.running[p.key] == p {
-		delete(ps.running, p.key)
+	if ps.running[process.key] == process {
+		delete(ps.running, process.key)
 	}
 	if !failed {
 		return
 	}
-	f := ps.failed[p.key]
-	if ps.limits.now().Sub(p.startedAt) > stableAfter {
+	f := ps.failed[process.key]
+	if ps.limits.now().Sub(process.startedAt) > stableAfter {
 		f.times = 0
 	}
 	wait := min(ps.limits.restart<<min(f.times, 20), maxRestart)
 	f.times++
 	f.until = ps.limits.now().Add(wait)
-	if fault, ok := p.err.(*Fault); ok {
+	if fault, ok := process.err.(*Fault); ok {
 		f.why = fault
 	} else {
-		f.why = p.fault(why)
+		f.why = process.fault(why)
 	}
-	ps.failed[p.key] = f
+	ps.failed[process.key] = f
 }
 
 // lastError returns why a program failed last.
@@ -206,18 +206,18 @@ func (p *process) quote(text string) string {
 // *agent.Error returned by do, or the context's.
 func (c *Client) askProgram(
 	ctx context.Context,
-	s Server,
+	server Server,
 	limit time.Duration,
 	do func(context.Context, *sdk.ClientSession) error,
 ) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	p, err := c.options.Programs.use(limited, *s.Program)
+	process, err := c.options.Programs.use(limited, *server.Program)
 	if err != nil {
 		return err
 	}
-	defer p.release()
-	if err = do(limited, p.session); err == nil {
+	defer process.release()
+	if err = do(limited, process.session); err == nil {
 		return nil
 	}
 	var known *agent.Error
@@ -234,14 +234,14 @@ func (c *Client) askProgram(
 			false,
 			nil,
 			"the MCP server reports: %s (%d)",
-			agent.Clip(redact(wire.Message, p.secrets), maxReport),
+			agent.Clip(redact(wire.Message, process.secrets), maxReport),
 			wire.Code,
 		)
 		f.Err = f.Err.With("code", wire.Code)
 		return f
 	}
-	p.end(p.programs.limits.grace, "it broke off the conversation", true)
-	return c.options.Programs.lastError(p.key)
+	process.end(process.programs.limits.grace, "it broke off the conversation", true)
+	return c.options.Programs.lastError(process.key)
 }
 
 // memory returns the resident memory of the program and what it started, in

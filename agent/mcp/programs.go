@@ -228,13 +228,13 @@ func (ps *Programs) programFolder(p Program) string {
 
 // use returns the running process of a program, starting it if necessary. The caller
 // must release it. Errors are a *Fault or the context's.
-func (ps *Programs) use(ctx context.Context, p Program) (*process, error) {
-	run, begin, err := ps.find(p)
+func (ps *Programs) use(ctx context.Context, program Program) (*process, error) {
+	run, begin, err := ps.find(program)
 	if err != nil {
 		return nil, err
 	}
 	if begin {
-		go run.begin(p)
+		go run.begin(program)
 	}
 	select {
 	case <-run.ready:
@@ -254,21 +254,21 @@ func (ps *Programs) use(ctx context.Context, p Program) (*process, error) {
 
 // find returns the process of a program and marks it as in use. begin reports that
 // the caller must start it.
-func (ps *Programs) find(p Program) (run *process, begin bool, err error) {
+func (ps *Programs) find(program Program) (run *process, begin bool, err error) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if !ps.Has(p.Command) {
+	if !ps.Has(program.Command) {
 		return nil, false, fault(
 			true,
 			nil,
 			"the operator's file has no command %q, see --allow-stdio-mcp",
-			agent.Clip(p.Command, 100),
+			agent.Clip(program.Command, 100),
 		)
 	}
 	if ps.life == nil {
 		return nil, false, fault(true, nil, "programs are not started now")
 	}
-	key, same := programKey{p.Agent, p.Server}, ps.fingerprint(p)
+	key, same := programKey{program.Agent, program.Server}, ps.fingerprint(program)
 	if run = ps.running[key]; run != nil && run.fingerprint == same {
 		run.users++
 		return run, false, nil
@@ -289,7 +289,7 @@ func (ps *Programs) find(p Program) (run *process, begin bool, err error) {
 		ready:       make(chan struct{}),
 		ended:       make(chan struct{}),
 		startedAt:   ps.limits.now(),
-		secrets:     slices.Collect(maps.Values(p.Env)),
+		secrets:     slices.Collect(maps.Values(program.Env)),
 	}
 	ps.running[key] = run
 	return run, true, nil

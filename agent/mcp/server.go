@@ -87,8 +87,8 @@ type Image struct {
 
 // call runs a function. Its result is sent as JSON text and, if it is an
 // object, also as structured content; an Image is sent as an image with text.
-func (o AgentServer) call(ctx context.Context, f Function, arguments json.RawMessage) *sdk.CallToolResult {
-	raw, picture, err := f.run(ctx, arguments)
+func (o AgentServer) call(ctx context.Context, function Function, arguments json.RawMessage) *sdk.CallToolResult {
+	raw, picture, err := function.run(ctx, arguments)
 	if err != nil {
 		o.Failed(err)
 		text := agent.Explain(err)

@@ -16,15 +16,15 @@ import (
 )
 
 // Tools returns the tools of a server. An invalid listing is a *Fault.
-func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
+func (c *Client) Tools(ctx context.Context, server Server) ([]agent.MCPTool, error) {
 	tools := []agent.MCPTool{}
 	err := c.ask(
 		ctx,
-		s,
+		server,
 		c.options.ListTimeout,
 		func(ctx context.Context, session *sdk.ClientSession) error {
 			can := session.InitializeResult().Capabilities
-			listed, err := c.list(ctx, session, s.URL)
+			listed, err := c.list(ctx, session, server.URL)
 			var wire *jsonrpc.Error
 			if hasTools := can != nil && can.Tools != nil; !hasTools && errors.As(err, &wire) {
 				return nil // some servers do not declare their tools, and others have none
@@ -33,7 +33,7 @@ func (c *Client) Tools(ctx context.Context, s Server) ([]agent.MCPTool, error) {
 				return err
 			}
 			tools, err = readTools(listed)
-			masker := egress.NewMasker(s.secrets())
+			masker := egress.NewMasker(server.secrets())
 			for i := range tools {
 				tools[i].Description = masker.Replace(tools[i].Description)
 				tools[i].Parameters = json.RawMessage(masker.Replace(string(tools[i].Parameters)))
@@ -123,14 +123,14 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 	tools := make([]agent.MCPTool, 0, len(listed))
 	seen := map[string]bool{}
 	total := 0
-	for _, t := range listed {
-		if t == nil ||
-			t.Name == "" ||
-			len(t.Name) > 256 ||
-			seen[t.Name] {
+	for _, tool := range listed {
+		if tool == nil ||
+			tool.Name == "" ||
+			len(tool.Name) > 256 ||
+			seen[tool.Name] {
 			continue
 		}
-		schema, ok := t.InputSchema.(map[string]any)
+		schema, ok := tool.InputSchema.(map[string]any)
 		if kind := schema["type"]; !ok || kind != nil && kind != "object" {
 			continue
 		}
@@ -141,13 +141,13 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 		if len(raw) > MaxSchema {
 			continue
 		}
-		if total += len(raw) + len(t.Description); total > MaxListing {
+		if total += len(raw) + len(tool.Description); total > MaxListing {
 			return nil, serverFault("describes its tools with more than %d MB", MaxListing>>20)
 		}
-		seen[t.Name] = true
+		seen[tool.Name] = true
 		tools = append(tools, agent.MCPTool{
-			Name:        t.Name,
-			Description: agent.Clip(t.Description, MaxDescription),
+			Name:        tool.Name,
+			Description: agent.Clip(tool.Description, MaxDescription),
 			Parameters:  raw,
 		})
 	}
@@ -159,7 +159,7 @@ func readTools(listed []*sdk.Tool) ([]agent.MCPTool, error) {
 // content blocks as in the protocol. Numbers are json.Number. An error reported
 // by the tool is an EXECUTION_ERROR with its text; other errors are those of
 // Tools.
-func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json.RawMessage) (any, error) {
+func (c *Client) Call(ctx context.Context, server Server, tool string, arguments json.RawMessage) (any, error) {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
@@ -169,16 +169,16 @@ func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json
 	}
 	err := c.ask(
 		ctx,
-		s,
+		server,
 		c.options.CallTimeout,
 		func(ctx context.Context, session *sdk.ClientSession) (err error) {
-			if c.needsListing(session, s.URL) {
-				_, _ = c.list(ctx, session, s.URL) // the call itself may work without
+			if c.needsListing(session, server.URL) {
+				_, _ = c.list(ctx, session, server.URL) // the call itself may work without
 			}
 			result, err = session.CallTool(ctx, params())
 			var wire *jsonrpc.Error
 			if errors.As(err, &wire) && wire.Code == sdk.CodeHeaderMismatch { // changed since the last listing
-				if _, err := c.list(ctx, session, s.URL); err != nil {
+				if _, err := c.list(ctx, session, server.URL); err != nil {
 					return err
 				}
 				result, err = session.CallTool(ctx, params())
@@ -189,14 +189,14 @@ func (c *Client) Call(ctx context.Context, s Server, tool string, arguments json
 	if err != nil {
 		return nil, err
 	}
-	value, err := resultOf(result, s.secrets())
-	return maskResult(value, egress.NewMasker(s.secrets())), err
+	value, err := resultOf(result, server.secrets())
+	return maskResult(value, egress.NewMasker(server.secrets())), err
 }
 
 // maskResult returns a result without the secrets that a server repeats in it: a
 // program knows those of its environment.
-func maskResult(v any, masker *egress.Masker) any {
-	switch v := v.(type) {
+func maskResult(value any, masker *egress.Masker) any {
+	switch v := value.(type) {
 	case json.RawMessage:
 		return json.RawMessage(masker.Replace(string(v)))
 	case string:
@@ -212,39 +212,39 @@ func maskResult(v any, masker *egress.Masker) any {
 		}
 		return masked
 	}
-	return v
+	return value
 }
 
-func resultOf(r *sdk.CallToolResult, secrets []string) (any, error) {
+func resultOf(result *sdk.CallToolResult, secrets []string) (any, error) {
 	var texts []string
-	for _, block := range r.Content {
+	for _, block := range result.Content {
 		if text, ok := block.(*sdk.TextContent); ok {
 			texts = append(texts, text.Text)
 		}
 	}
 	text := strings.Join(texts, "\n")
-	structured := r.StructuredContent
+	structured := result.StructuredContent
 	if encoded, ok := structured.(string); ok { // see readable
 		if err := agent.DecodeJSON([]byte(encoded), &structured); err != nil {
 			return nil, fmt.Errorf("structured content of a tool's result: %w", err)
 		}
-		if r.IsError && text == "" {
+		if result.IsError && text == "" {
 			text = encoded
 		}
 	}
 	switch {
-	case r.IsError && text == "":
+	case result.IsError && text == "":
 		return nil, agent.Errorf(agent.CodeExecution, "the tool failed without an error message")
-	case r.IsError:
+	case result.IsError:
 		return nil, agent.Errorf(agent.CodeExecution, "%s", agent.Clip(redact(text, secrets), maxReport))
-	case len(r.InputRequests) > 0:
+	case len(result.InputRequests) > 0:
 		return nil, agent.Errorf(agent.CodeExecution, "the tool requests input from a person, which is not supported")
 	case structured != nil:
 		return structured, nil
-	case len(texts) == len(r.Content):
+	case len(texts) == len(result.Content):
 		return text, nil
 	}
-	raw, err := json.Marshal(r.Content)
+	raw, err := json.Marshal(result.Content)
 	if err != nil {
 		return nil, fmt.Errorf("content of a tool's result: %w", err)
 	}

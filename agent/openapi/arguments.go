@@ -110,8 +110,8 @@ func (b *builder) pathParameters() {
 	}
 }
 
-func (b *builder) parameter(in string, p map[string]any) {
-	name := text(p["name"])
+func (b *builder) parameter(in string, values map[string]any) {
+	name := text(values["name"])
 	if name == "" ||
 		len(name) > maxName ||
 		in == "path" && !strings.Contains(b.path, "{"+name+"}") ||
@@ -121,17 +121,17 @@ func (b *builder) parameter(in string, p map[string]any) {
 	param := agent.OperationParam{
 		Name:              name,
 		In:                in,
-		OperationEncoding: encodingOf(in, p),
+		OperationEncoding: encodingOf(in, values),
 	}
-	schema := p["schema"]
-	for media, content := range object(p["content"]) {
+	schema := values["schema"]
+	for media, content := range object(values["content"]) {
 		schema = object(content)["schema"]
 		if isJSON(media) {
 			param.Media = media
 		}
 	}
 	if b.r.format == agent.FormatSwagger2 {
-		schema = swaggerSchema(p)
+		schema = swaggerSchema(values)
 	}
 	converted := object(b.convert(schema, 1))
 	if converted == nil {
@@ -139,13 +139,13 @@ func (b *builder) parameter(in string, p map[string]any) {
 	}
 	b.texts(
 		map[string]any{
-			"description": p["description"],
-			"deprecated":  p["deprecated"],
-			"example":     p["example"],
+			"description": values["description"],
+			"deprecated":  values["deprecated"],
+			"example":     values["example"],
 		},
 		converted,
 	)
-	b.add(param, converted, isTrue(p["required"]) || in == "path")
+	b.add(param, converted, isTrue(values["required"]) || in == "path")
 }
 
 // add adds a parameter under a name that is free.
@@ -179,8 +179,8 @@ func swaggerSchema(p map[string]any) map[string]any {
 }
 
 // encodingOf returns how a parameter is serialized.
-func encodingOf(in string, p map[string]any) agent.OperationEncoding {
-	switch text(p["collectionFormat"]) {
+func encodingOf(in string, object map[string]any) agent.OperationEncoding {
+	switch text(object["collectionFormat"]) {
 	case "multi":
 		return agent.OperationEncoding{Style: "form", Explode: true}
 	case "ssv":
@@ -190,12 +190,12 @@ func encodingOf(in string, p map[string]any) agent.OperationEncoding {
 	case "pipes":
 		return agent.OperationEncoding{Style: "pipeDelimited"}
 	}
-	e := agent.OperationEncoding{Style: text(p["style"]), AllowReserved: p["allowReserved"] == true}
+	e := agent.OperationEncoding{Style: text(object["style"]), AllowReserved: object["allowReserved"] == true}
 	if e.Style == "" {
 		e.Style = map[string]string{"query": "form", "cookie": "form"}[in]
 	}
-	explode, given := p["explode"].(bool)
-	e.Explode = explode || !given && e.Style == "form" && (p["schema"] != nil || in == "")
+	explode, given := object["explode"].(bool)
+	e.Explode = explode || !given && e.Style == "form" && (object["schema"] != nil || in == "")
 	return e
 }
 
@@ -368,31 +368,31 @@ func (b *builder) swaggerBody(order []string, found map[string]map[string]any, o
 	}
 	properties, encoding, required, media := map[string]any{}, map[string]any{}, []any{}, formMedia
 	for _, key := range order {
-		p := found[key]
-		switch text(p["in"]) {
+		object := found[key]
+		switch text(object["in"]) {
 		case "body":
-			b.setBody(bodyMedia(consumes), p["schema"], nil, text(p["description"]))
+			b.setBody(bodyMedia(consumes), object["schema"], nil, text(object["description"]))
 			var all []string
 			for _, media := range consumes {
 				all = append(all, text(media))
 			}
 			b.otherMedia(all)
-			if isTrue(p["required"]) {
+			if isTrue(object["required"]) {
 				b.required = append(b.required, bodyProperty)
 			}
 			return
 		case "formData":
-			name := text(p["name"])
-			schema := swaggerSchema(p)
-			schema["description"] = p["description"]
+			name := text(object["name"])
+			schema := swaggerSchema(object)
+			schema["description"] = object["description"]
 			properties[name], encoding[name] = schema, map[string]any{
-				"collectionFormat": p["collectionFormat"],
+				"collectionFormat": object["collectionFormat"],
 				"style":            "form",
 			}
-			if isTrue(p["required"]) {
+			if isTrue(object["required"]) {
 				required = append(required, name)
 			}
-			if text(p["type"]) == "file" || len(consumes) > 0 && mediaType(text(consumes[0])) == multipartMedia {
+			if text(object["type"]) == "file" || len(consumes) > 0 && mediaType(text(consumes[0])) == multipartMedia {
 				media = multipartMedia
 			}
 		}

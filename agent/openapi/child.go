@@ -121,12 +121,12 @@ func readWithin(ctx context.Context, data []byte, base string, limit time.Durati
 	// Linux kills the child when the thread that started it exits.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p, err := child.Start(role)
+	process, err := child.Start(role)
 	if err != nil {
 		return agent.APIDocument{}, fmt.Errorf("openapi: %w", err)
 	}
-	defer p.Close()
-	defer context.AfterFunc(timed, p.Kill)()
+	defer process.Close()
+	defer context.AfterFunc(timed, process.Kill)()
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
@@ -138,45 +138,45 @@ func readWithin(ctx context.Context, data []byte, base string, limit time.Durati
 		if err != nil {
 			return
 		}
-		if _, err := p.Stdin.Write(append(line, '\n')); err == nil {
-			_, _ = p.Stdin.Write(data) // a child that has ended gives no answer
+		if _, err := process.Stdin.Write(append(line, '\n')); err == nil {
+			_, _ = process.Stdin.Write(data) // a child that has ended gives no answer
 		}
 	}()
 	var a answer
-	err = json.NewDecoder(io.LimitReader(p.Stdout, maxAnswer)).Decode(&a)
-	p.Close() // unblocks sending, if the child no longer reads
+	err = json.NewDecoder(io.LimitReader(process.Stdout, maxAnswer)).Decode(&a)
+	process.Close() // unblocks sending, if the child no longer reads
 	<-sent
-	if err != nil && ctx.Err() == nil && p.ProcessorTime() >= limit*9/10 { // the kernel counts more coarsely
+	if err != nil && ctx.Err() == nil && process.ProcessorTime() >= limit*9/10 { // the kernel counts more coarsely
 		err = errTime
 	}
-	return result(ctx, timed, a, err, p)
+	return result(ctx, timed, a, err, process)
 }
 
 // errTime is for a child that used up its processor time.
 var errTime = errors.New("too much processor time")
 
 // result returns what the answer of a child, or its end, means.
-func result(ctx, timed context.Context, a answer, err error, p *child.Process) (agent.APIDocument, error) {
+func result(ctx, timed context.Context, answer answer, err error, process *child.Process) (agent.APIDocument, error) {
 	invalid := func(format string, args ...any) *agent.Error {
 		return agent.Errorf(agent.CodeInvalidFile, format, args...).With("field", "document")
 	}
 	switch {
-	case err == nil && a.Error == nil:
-		return a.Document, nil
+	case err == nil && answer.Error == nil:
+		return answer.Document, nil
 	case err == nil:
-		e := agent.Errorf(a.Error.Code, "%s", a.Error.Message)
-		for name, value := range a.Error.Details {
+		e := agent.Errorf(answer.Error.Code, "%s", answer.Error.Message)
+		for name, value := range answer.Error.Details {
 			e = e.With(name, value)
 		}
-		return a.Document, e
+		return answer.Document, e
 	case ctx.Err() != nil:
-		return a.Document, ctx.Err()
+		return answer.Document, ctx.Err()
 	case errors.Is(err, errTime):
-		return a.Document, invalid("reading the description takes more than %s of processor time", readTime)
+		return answer.Document, invalid("reading the description takes more than %s of processor time", readTime)
 	case timed.Err() != nil:
-		return a.Document, invalid("reading the description took longer than %s", readWait)
-	case p.OutOfMemory():
-		return a.Document, invalid("reading the description takes more than %d MB of memory", readMemory>>20)
+		return answer.Document, invalid("reading the description took longer than %s", readWait)
+	case process.OutOfMemory():
+		return answer.Document, invalid("reading the description takes more than %d MB of memory", readMemory>>20)
 	}
-	return a.Document, invalid("the description cannot be read").Because(errors.Join(err, p.Err()))
+	return answer.Document, invalid("the description cannot be read").Because(errors.Join(err, process.Err()))
 }

@@ -45,11 +45,11 @@ func decode(data []byte) (any, error) {
 }
 
 // checkSize limits the nesting and the number of values.
-func checkSize(v any, depth int, remaining *int) error {
+func checkSize(value any, depth int, remaining *int) error {
 	if *remaining--; depth > maxDepth || *remaining < 0 {
 		return errTooComplex
 	}
-	switch v := v.(type) {
+	switch v := value.(type) {
 	case map[string]any:
 		for _, inner := range v {
 			if err := checkSize(inner, depth+1, remaining); err != nil {
@@ -69,20 +69,20 @@ func checkSize(v any, depth int, remaining *int) error {
 // yamlReader converts YAML nodes. Aliases are expanded within its limits.
 type yamlReader struct{ remaining int }
 
-func (y *yamlReader) value(n *yaml.Node, depth int) (any, error) {
+func (y *yamlReader) value(node *yaml.Node, depth int) (any, error) {
 	if y.remaining--; depth > maxDepth || y.remaining < 0 {
 		return nil, errTooComplex
 	}
-	switch n.Kind {
+	switch node.Kind {
 	case yaml.DocumentNode:
-		if len(n.Content) == 1 {
-			return y.value(n.Content[0], depth)
+		if len(node.Content) == 1 {
+			return y.value(node.Content[0], depth)
 		}
 	case yaml.AliasNode:
-		return y.value(n.Alias, depth+1)
+		return y.value(node.Alias, depth+1)
 	case yaml.SequenceNode:
-		list := make([]any, 0, len(n.Content))
-		for _, entry := range n.Content {
+		list := make([]any, 0, len(node.Content))
+		for _, entry := range node.Content {
 			v, err := y.value(entry, depth+1)
 			if err != nil {
 				return nil, err
@@ -91,58 +91,58 @@ func (y *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 		}
 		return list, nil
 	case yaml.MappingNode:
-		return y.mapping(n, depth)
+		return y.mapping(node, depth)
 	case yaml.ScalarNode:
-		return scalar(n), nil
+		return scalar(node), nil
 	}
 	return nil, nil
 }
 
-func (y *yamlReader) mapping(n *yaml.Node, depth int) (any, error) {
-	m := make(map[string]any, len(n.Content)/2)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		v, err := y.value(n.Content[i+1], depth+1)
+func (y *yamlReader) mapping(node *yaml.Node, depth int) (any, error) {
+	values := make(map[string]any, len(node.Content)/2)
+	for index := 0; index+1 < len(node.Content); index += 2 {
+		v, err := y.value(node.Content[index+1], depth+1)
 		if err != nil {
 			return nil, err
 		}
-		if n.Content[i].ShortTag() != "!!merge" {
-			m[n.Content[i].Value] = v
+		if node.Content[index].ShortTag() != "!!merge" {
+			values[node.Content[index].Value] = v
 			continue
 		}
 		for _, merged := range append(list(v), v) {
 			for key, inner := range object(merged) {
-				if _, given := m[key]; !given {
-					m[key] = inner
+				if _, given := values[key]; !given {
+					values[key] = inner
 				}
 			}
 		}
 	}
-	return m, nil
+	return values, nil
 }
 
 // scalar converts a scalar to its JSON form. Dates become text.
-func scalar(n *yaml.Node) any {
-	switch n.ShortTag() {
+func scalar(node *yaml.Node) any {
+	switch node.ShortTag() {
 	case "!!null":
 		return nil
 	case "!!bool":
-		return strings.EqualFold(n.Value, "true")
+		return strings.EqualFold(node.Value, "true")
 	case "!!int", "!!float":
-		if json.Valid([]byte(n.Value)) {
-			return json.Number(n.Value)
+		if json.Valid([]byte(node.Value)) {
+			return json.Number(node.Value)
 		}
 		if i, err := strconv.ParseInt(
-			strings.ReplaceAll(n.Value, "_", ""),
+			strings.ReplaceAll(node.Value, "_", ""),
 			0,
 			64,
 		); err == nil {
 			return json.Number(strconv.FormatInt(i, 10))
 		}
-		if f, err := strconv.ParseFloat(n.Value, 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
+		if f, err := strconv.ParseFloat(node.Value, 64); err == nil && !math.IsNaN(f) && !math.IsInf(f, 0) {
 			return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
 		}
 	}
-	return n.Value
+	return node.Value
 }
 
 func object(v any) map[string]any {

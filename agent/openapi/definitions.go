@@ -41,16 +41,16 @@ func (r *reader) definition(ref string) *definition {
 }
 
 // form returns the converted definition, in as much detail as its limit allows.
-func (r *reader) form(d *definition, texts bool) *form {
-	i := 0
+func (r *reader) form(definition *definition, texts bool) *form {
+	index := 0
 	if texts {
-		i = 1
+		index = 1
 	}
-	if d.forms[i] != nil {
-		return d.forms[i]
+	if definition.forms[index] != nil {
+		return definition.forms[index]
 	}
 	made := &form{raw: json.RawMessage("{}"), cut: true}
-	for n, detail := range details {
+	for count, detail := range details {
 		if detail.texts && !texts {
 			continue
 		}
@@ -59,17 +59,17 @@ func (r *reader) form(d *definition, texts bool) *form {
 			detail:    detail,
 			remaining: agent.MaxOperationSchema * 5 / 4,
 		}
-		raw, err := json.Marshal(s.convert(d.target, 1))
+		raw, err := json.Marshal(s.convert(definition.target, 1))
 		if err == nil && s.remaining >= 0 && len(raw) <= agent.MaxOperationSchema {
 			made = &form{
 				raw:  raw,
 				refs: s.refs,
-				cut:  s.cut || n > 0 && texts,
+				cut:  s.cut || count > 0 && texts,
 			}
 			break
 		}
 	}
-	d.forms[i] = made
+	definition.forms[index] = made
 	return made
 }
 
@@ -105,9 +105,9 @@ func (r *reader) reachable(own *form, texts bool, limit int) (entries []entry, s
 		return more
 	}
 	size += add(own.refs)
-	for i := 0; i < len(queue) && size <= limit; i++ {
-		d := queue[i]
-		f, known := r.form(d, texts), len(queue)
+	for index := 0; index < len(queue) && size <= limit; index++ {
+		definition := queue[index]
+		f, known := r.form(definition, texts), len(queue)
 		more := len(f.raw) - len(anySchema)
 		if size+more <= limit {
 			more += add(f.refs)
@@ -117,11 +117,11 @@ func (r *reader) reachable(own *form, texts bool, limit int) (entries []entry, s
 				excess.seen = 0
 			}
 			queue, cut = queue[:known], true
-			entries = append(entries, entry{d, json.RawMessage(anySchema)})
+			entries = append(entries, entry{definition, json.RawMessage(anySchema)})
 			continue
 		}
 		size, cut = size+more, cut || f.cut
-		entries = append(entries, entry{d, f.raw})
+		entries = append(entries, entry{definition, f.raw})
 	}
 	return entries, size, cut, size <= limit
 }
@@ -205,15 +205,15 @@ func share(sizes []int, total int) int {
 }
 
 // fill sets the arguments of an operation, in as much detail as the limit allows.
-func (r *reader) fill(o *agent.OperationDefinition, d *draft, limit int) {
-	for i, detail := range details {
-		if i == 0 && (!d.whole || d.size > limit) {
+func (r *reader) fill(definition *agent.OperationDefinition, draft *draft, limit int) {
+	for index, detail := range details {
+		if index == 0 && (!draft.whole || draft.size > limit) {
 			continue
 		}
-		own := d.own
-		if i > 0 || own == nil {
-			b := newBuilder(r, detail, o.Path)
-			d.read(b)
+		own := draft.own
+		if index > 0 || own == nil {
+			b := newBuilder(r, detail, definition.Path)
+			draft.read(b)
 			var err error
 			if own, err = b.schema(); err != nil {
 				continue
@@ -223,11 +223,11 @@ func (r *reader) fill(o *agent.OperationDefinition, d *draft, limit int) {
 		if !fits {
 			continue
 		}
-		if o.Parameters = join(own.raw, entries); i > 0 || cut {
-			r.warn("the arguments of %s are too large and are cut short", o.ID)
+		if definition.Parameters = join(own.raw, entries); index > 0 || cut {
+			r.warn("the arguments of %s are too large and are cut short", definition.ID)
 		}
 		return
 	}
-	o.Parameters = json.RawMessage(`{"type":"object"}`)
-	r.warn("the arguments of %s are too large and are left open", o.ID)
+	definition.Parameters = json.RawMessage(`{"type":"object"}`)
+	r.warn("the arguments of %s are too large and are left open", definition.ID)
 }

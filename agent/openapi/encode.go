@@ -53,9 +53,9 @@ func jsonText(v any) string {
 }
 
 // simpleStyle writes a value in style simple: parts with a separator between them.
-func simpleStyle(v any, separator string, explode bool, escape func(string) string) string {
+func simpleStyle(value any, separator string, explode bool, escape func(string) string) string {
 	var parts []string
-	switch v := v.(type) {
+	switch v := value.(type) {
 	case []any:
 		for _, entry := range v {
 			parts = append(parts, escape(scalarText(entry)))
@@ -108,39 +108,39 @@ func matrix(p agent.OperationParam, v any) string {
 var separators = map[string]string{"spaceDelimited": "%20", "pipeDelimited": "%7C", "tabDelimited": "%09"}
 
 // pairs writes a value as name=value pairs of a query, a cookie or a form.
-func pairs(name string, v any, e agent.OperationEncoding) []string {
+func pairs(name string, value any, encoding agent.OperationEncoding) []string {
 	escape := queryEscape
-	if e.AllowReserved {
+	if encoding.AllowReserved {
 		escape = reservedEscape
 	}
-	if e.Style == "deepObject" {
-		return deepObject(name, v, escape, nil)
+	if encoding.Style == "deepObject" {
+		return deepObject(name, value, escape, nil)
 	}
-	separator := separators[e.Style]
+	separator := separators[encoding.Style]
 	if separator == "" {
 		separator = ","
 	}
-	switch v := v.(type) {
+	switch item := value.(type) {
 	case []any:
-		if !e.Explode {
+		if !encoding.Explode {
 			break
 		}
 		var out []string
-		for _, entry := range v {
+		for _, entry := range item {
 			out = append(out, queryEscape(name)+"="+escape(scalarText(entry)))
 		}
 		return out
 	case map[string]any:
-		if !e.Explode {
+		if !encoding.Explode {
 			break
 		}
 		var out []string
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			out = append(out, queryEscape(key)+"="+escape(scalarText(v[key])))
+		for _, key := range slices.Sorted(maps.Keys(item)) {
+			out = append(out, queryEscape(key)+"="+escape(scalarText(item[key])))
 		}
 		return out
 	}
-	return []string{queryEscape(name) + "=" + simpleStyle(v, separator, false, escape)}
+	return []string{queryEscape(name) + "=" + simpleStyle(value, separator, false, escape)}
 }
 
 // deepObject writes name[key]=value, and name[key][inner]=value below that.
@@ -161,15 +161,15 @@ func deepObject(name string, v any, escape func(string) string, out []string) []
 }
 
 // body writes the body of a request.
-func body(b *agent.OperationBody, v any) (raw []byte, media string, err error) {
-	switch kind := mediaType(b.Media); {
-	case isJSON(b.Media):
-		return []byte(jsonText(v)), b.Media, nil
+func body(body *agent.OperationBody, value any) (raw []byte, media string, err error) {
+	switch kind := mediaType(body.Media); {
+	case isJSON(body.Media):
+		return []byte(jsonText(value)), body.Media, nil
 	case kind == formMedia:
 		var all []string
-		fields := maps.Clone(object(v))
+		fields := maps.Clone(object(value))
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			e, given := b.Encoding[name]
+			e, given := body.Encoding[name]
 			if !given {
 				e = agent.OperationEncoding{Style: "form", Explode: true}
 				if m := object(fields[name]); m != nil {
@@ -180,12 +180,12 @@ func body(b *agent.OperationBody, v any) (raw []byte, media string, err error) {
 		}
 		return []byte(strings.Join(all, "&")), formMedia, nil
 	case kind == multipartMedia:
-		return multipartBody(b, object(v))
-	case mediaRank(b.Media) < 6:
-		return []byte(scalarText(v)), b.Media, nil
+		return multipartBody(body, object(value))
+	case mediaRank(body.Media) < 6:
+		return []byte(scalarText(value)), body.Media, nil
 	}
-	f, err := fileOf(v)
-	return f.Data, fileMedia(b, f.MediaType), err
+	f, err := fileOf(value)
+	return f.Data, fileMedia(body, f.MediaType), err
 }
 
 // fileMedia returns the media type of a body that is a file: the file's own if the
@@ -202,7 +202,7 @@ func fileMedia(b *agent.OperationBody, own string) string {
 	return b.Media
 }
 
-func multipartBody(b *agent.OperationBody, fields map[string]any) ([]byte, string, error) {
+func multipartBody(body *agent.OperationBody, fields map[string]any) ([]byte, string, error) {
 	var parts []egress.Part
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		entries, isList := fields[name].([]any)
@@ -210,7 +210,7 @@ func multipartBody(b *agent.OperationBody, fields map[string]any) ([]byte, strin
 			entries = []any{fields[name]}
 		}
 		for _, entry := range entries {
-			p, err := part(name, entry, slices.Contains(b.Files, name))
+			p, err := part(name, entry, slices.Contains(body.Files, name))
 			if err != nil {
 				return nil, "", err
 			}

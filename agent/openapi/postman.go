@@ -37,8 +37,8 @@ func (r *reader) postman() {
 
 // items reads a folder. Requests are tagged with its name.
 func (c *collection) items(items []any, folder string, depth int) {
-	for _, v := range items {
-		item := object(v)
+	for _, value := range items {
+		item := object(value)
 		if inner := list(item["item"]); inner != nil && depth < maxHops {
 			if auth := object(item["auth"]); c.auth == nil {
 				c.auth = auth
@@ -180,37 +180,37 @@ func textSchema(about string) map[string]any {
 
 // argument adds an argument that is sent as text, with its value in the collection
 // as the default.
-func (c *collection) argument(b *builder, in string, m map[string]any) {
-	name, value := variable.ReplaceAllString(text(m["key"]), "$1"), c.expandVariables(text(m["value"]))
+func (c *collection) argument(builder *builder, in string, object map[string]any) {
+	name, value := variable.ReplaceAllString(text(object["key"]), "$1"), c.expandVariables(text(object["value"]))
 	if name == "" || len(name) > maxName {
 		return
 	}
 	p := agent.OperationParam{Name: name, In: in}
-	off := isTrue(m["disabled"])
+	off := isTrue(object["disabled"])
 	if !off && !variable.MatchString(value) {
 		p.Default = value
 	}
 	if in == "query" {
 		p.OperationEncoding = agent.OperationEncoding{Style: "form", Explode: true}
 	}
-	schema := textSchema(description(m["description"]))
+	schema := textSchema(description(object["description"]))
 	if p.Default != "" {
 		schema["default"] = p.Default
 	}
-	b.add(p, schema, p.Default == "" && !off && (in == "path" || value != ""))
+	builder.add(p, schema, p.Default == "" && !off && (in == "path" || value != ""))
 }
 
-func (c *collection) pathArguments(b *builder, given []any) {
+func (c *collection) pathArguments(builder *builder, given []any) {
 	known := map[string]map[string]any{}
 	for _, v := range given {
 		known[text(object(v)["key"])] = object(v)
 	}
-	for _, m := range placeholder.FindAllStringSubmatch(b.path, -1) {
+	for _, m := range placeholder.FindAllStringSubmatch(builder.path, -1) {
 		v := known[m[1]]
 		if v == nil {
 			v = map[string]any{"value": c.variables[m[1]]}
 		}
-		c.argument(b, "path", map[string]any{
+		c.argument(builder, "path", map[string]any{
 			"key":         m[1],
 			"value":       v["value"],
 			"description": v["description"],
@@ -250,23 +250,23 @@ func (c *collection) headerArguments(b *builder, v any) {
 }
 
 // bodyArguments reads the body of a request; its sample shows the schema.
-func (c *collection) bodyArguments(b *builder, body map[string]any) {
+func (c *collection) bodyArguments(builder *builder, body map[string]any) {
 	switch text(body["mode"]) {
 	case "raw":
 		c.rawBody(
-			b,
+			builder,
 			text(body["raw"]),
 			text(object(object(body["options"])["raw"])["language"]),
 		)
 	case "urlencoded":
-		c.formBody(b, formMedia, list(body["urlencoded"]))
+		c.formBody(builder, formMedia, list(body["urlencoded"]))
 	case "formdata":
-		c.formBody(b, multipartMedia, list(body["formdata"]))
+		c.formBody(builder, multipartMedia, list(body["formdata"]))
 	case "file":
-		b.setBody(octetMedia, nil, nil, "")
-		b.body.Others = []string{"*/*"} // a collection does not say which
+		builder.setBody(octetMedia, nil, nil, "")
+		builder.body.Others = []string{"*/*"} // a collection does not say which
 	case "graphql":
-		b.setBody(
+		builder.setBody(
 			"application/json",
 			map[string]any{
 				"type":     "object",
@@ -280,12 +280,12 @@ func (c *collection) bodyArguments(b *builder, body map[string]any) {
 			"",
 		)
 	}
-	if b.body != nil {
-		b.required = append(b.required, bodyProperty)
+	if builder.body != nil {
+		builder.required = append(builder.required, bodyProperty)
 	}
 }
 
-func (c *collection) rawBody(b *builder, raw, language string) {
+func (c *collection) rawBody(builder *builder, raw, language string) {
 	if strings.TrimSpace(raw) == "" {
 		return
 	}
@@ -295,7 +295,7 @@ func (c *collection) rawBody(b *builder, raw, language string) {
 		dec := json.NewDecoder(strings.NewReader(try))
 		dec.UseNumber()
 		if dec.Decode(&v) == nil {
-			b.setBody("application/json", sampleSchema(v, 0), nil, "")
+			builder.setBody("application/json", sampleSchema(v, 0), nil, "")
 			return
 		}
 	}
@@ -306,71 +306,71 @@ func (c *collection) rawBody(b *builder, raw, language string) {
 		"javascript": "application/javascript",
 	}[language]
 	if media == "application/json" {
-		b.setBody(media, map[string]any{}, nil, "")
+		builder.setBody(media, map[string]any{}, nil, "")
 		return
 	}
 	if mediaRank(media) >= 6 {
 		media = "text/plain"
 	}
-	b.setBody(media, nil, nil, "For example: "+agent.Clip(sample, maxText-20))
+	builder.setBody(media, nil, nil, "For example: "+agent.Clip(sample, maxText-20))
 }
 
 // sampleSchema returns a schema that matches a sample.
-func sampleSchema(v any, depth int) map[string]any {
-	switch v := v.(type) {
+func sampleSchema(value any, depth int) map[string]any {
+	switch item := value.(type) {
 	case map[string]any:
 		if depth > maxHops {
 			return map[string]any{}
 		}
 		properties := map[string]any{}
-		for name, inner := range v {
+		for name, inner := range item {
 			properties[name] = sampleSchema(inner, depth+1)
 		}
 		return map[string]any{"type": "object", "properties": properties}
 	case []any:
 		schema := map[string]any{"type": "array"}
-		if len(v) > 0 {
-			schema["items"] = sampleSchema(v[0], depth+1)
+		if len(item) > 0 {
+			schema["items"] = sampleSchema(item[0], depth+1)
 		}
 		return schema
 	case string:
-		if variable.MatchString(v) {
-			return map[string]any{"description": v}
+		if variable.MatchString(item) {
+			return map[string]any{"description": item}
 		}
-		return map[string]any{"type": "string", "example": v}
+		return map[string]any{"type": "string", "example": item}
 	case json.Number:
-		return map[string]any{"type": "number", "example": v}
+		return map[string]any{"type": "number", "example": item}
 	case bool:
-		return map[string]any{"type": "boolean", "example": v}
+		return map[string]any{"type": "boolean", "example": item}
 	}
 	return map[string]any{}
 }
 
-func (c *collection) formBody(b *builder, media string, entries []any) {
+func (c *collection) formBody(builder *builder, media string, entries []any) {
 	properties, required := map[string]any{}, []any{}
-	for _, v := range entries {
-		m := object(v)
-		name, value := text(m["key"]), c.expandVariables(text(m["value"]))
+	for _, item := range entries {
+		values := object(item)
+		name, value := text(values["key"]), c.expandVariables(text(values["value"]))
 		if name == "" || len(name) > maxName {
 			continue
 		}
 		schema := map[string]any{
 			"type":        []any{"string", "number", "boolean"},
-			"description": description(m["description"]),
+			"description": description(values["description"]),
 		}
 		switch {
-		case text(m["type"]) == "file":
+		case text(values["type"]) == "file":
 			schema = map[string]any{"type": "string", "format": "binary"}
 		case variable.MatchString(value):
 		case value != "":
 			schema["default"] = value
 		}
 		properties[name] = schema
-		if !isTrue(m["disabled"]) && value != "" {
+		if !isTrue(values["disabled"]) && value != "" {
 			required = append(required, name)
 		}
 	}
-	b.setBody(media, map[string]any{"type": "object", "properties": properties, "required": required}, nil, "")
+	builder.setBody(media, map[string]any{"type": "object", "properties": properties, "required": required}, nil, "")
 }
 
 // security makes a credential draft from the collection's authorization.

@@ -33,12 +33,12 @@ func parse(data []byte, base string) (agent.APIDocument, error) {
 	if len(data) > agent.MaxAPIDocument {
 		return agent.APIDocument{}, tooLarge()
 	}
-	v, err := decode(data)
+	value, err := decode(data)
 	if err != nil {
 		return agent.APIDocument{}, err
 	}
 	r := &reader{
-		root:        object(v),
+		root:        object(value),
 		names:       map[string]bool{},
 		ids:         map[string]bool{},
 		definitions: map[string]*definition{},
@@ -125,27 +125,27 @@ func (r *reader) at(ref string) any {
 		r.warn("references to other documents are not followed: %s", agent.Clip(ref, 100))
 		return nil
 	}
-	var v any = r.root
+	var value any = r.root
 	for part := range strings.SplitSeq(path, "/") {
 		if plain, err := url.PathUnescape(part); err == nil {
 			part = plain
 		}
 		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		if entries := list(v); entries != nil {
+		if entries := list(value); entries != nil {
 			i, err := strconv.Atoi(part)
 			if err != nil || i < 0 || i >= len(entries) {
-				v = nil
+				value = nil
 				break
 			}
-			v = entries[i]
+			value = entries[i]
 			continue
 		}
-		v = object(v)[part]
+		value = object(value)[part]
 	}
-	if v == nil {
+	if value == nil {
 		r.warn("a reference leads nowhere: %s", agent.Clip(ref, 100))
 	}
-	return v
+	return value
 }
 
 var methods = []string{"get", "put", "post", "patch", "delete", "head", "options"}
@@ -191,7 +191,7 @@ func (r *reader) operation(path, method string, item, op map[string]any) {
 
 // newOperation returns an operation with all but its arguments.
 func (r *reader) newOperation(id, method, path string, op map[string]any) agent.OperationDefinition {
-	o := agent.OperationDefinition{
+	definition := agent.OperationDefinition{
 		Operation: agent.Operation{
 			Method:     method,
 			Tags:       []string{},
@@ -199,29 +199,29 @@ func (r *reader) newOperation(id, method, path string, op map[string]any) agent.
 		},
 	}
 	path, _, _ = strings.Cut(path, "#")
-	o.Path, o.Query, _ = strings.Cut(path, "?")
-	o.ID = strings.TrimSpace(id)
-	if o.ID == "" || len(o.ID) > maxName || r.ids[o.ID] {
-		o.ID = agent.Clip(method+" "+path, maxName)
+	definition.Path, definition.Query, _ = strings.Cut(path, "?")
+	definition.ID = strings.TrimSpace(id)
+	if definition.ID == "" || len(definition.ID) > maxName || r.ids[definition.ID] {
+		definition.ID = agent.Clip(method+" "+path, maxName)
 	}
-	for n := 2; r.ids[o.ID]; n++ {
-		o.ID = agent.Clip(method+" "+path, maxName) + " " + strconv.Itoa(n)
+	for n := 2; r.ids[definition.ID]; n++ {
+		definition.ID = agent.Clip(method+" "+path, maxName) + " " + strconv.Itoa(n)
 	}
-	r.ids[o.ID] = true
-	o.Name = unique(toolName(o.ID), r.names)
-	o.Summary, o.Description =
+	r.ids[definition.ID] = true
+	definition.Name = unique(toolName(definition.ID), r.names)
+	definition.Summary, definition.Description =
 		agent.Clip(oneLine(text(op["summary"])), maxLine),
 		agent.Clip(strings.TrimSpace(text(op["description"])), maxText)
-	if o.Summary == "" {
-		first, _, _ := strings.Cut(o.Description, "\n")
-		o.Summary = agent.Clip(oneLine(first), maxLine)
+	if definition.Summary == "" {
+		first, _, _ := strings.Cut(definition.Description, "\n")
+		definition.Summary = agent.Clip(oneLine(first), maxLine)
 	}
 	for _, tag := range list(op["tags"]) {
-		if name := agent.Clip(oneLine(text(tag)), maxLine); name != "" && len(o.Tags) < maxTags {
-			o.Tags = append(o.Tags, name)
+		if name := agent.Clip(oneLine(text(tag)), maxLine); name != "" && len(definition.Tags) < maxTags {
+			definition.Tags = append(definition.Tags, name)
 		}
 	}
-	return o
+	return definition
 }
 
 func oneLine(s string) string {

@@ -10,25 +10,25 @@ import (
 
 // Request builds the request of an operation on a server. The arguments were
 // checked against the operation's schema. Numbers are json.Number.
-func Request(server string, o *agent.OperationDefinition, arguments map[string]any) (*egress.Call, error) {
-	if o.Server != "" {
-		server = o.Server
+func Request(server string, definition *agent.OperationDefinition, arguments map[string]any) (*egress.Call, error) {
+	if definition.Server != "" {
+		server = definition.Server
 	}
 	base, err := url.Parse(server)
 	if err != nil || base.Host == "" {
 		return nil, agent.Invalid("server", "must be a valid URL")
 	}
-	path, err := pathOf(o, arguments)
+	path, err := pathOf(definition, arguments)
 	if err != nil {
 		return nil, err
 	}
 	address := base.Scheme + "://" + base.Host + strings.TrimRight(base.EscapedPath(), "/") + path
 	query, headers := []string{}, map[string]string{}
-	if o.Query != "" {
-		query = append(query, o.Query)
+	if definition.Query != "" {
+		query = append(query, definition.Query)
 	}
 	var cookies []string
-	for _, p := range o.Params {
+	for _, p := range definition.Params {
 		v, given := value(p, arguments)
 		if !given {
 			continue
@@ -53,13 +53,13 @@ func Request(server string, o *agent.OperationDefinition, arguments map[string]a
 		return nil, agent.Invalid("arguments", "do not result in a valid URL")
 	}
 	call := &egress.Call{
-		Method:  o.Method,
+		Method:  definition.Method,
 		URL:     target,
 		Headers: headers,
-		Accept:  o.Accept,
+		Accept:  definition.Accept,
 	}
-	if v, given := arguments[bodyProperty]; o.Body != nil && given {
-		call.Body, call.MediaType, err = body(o.Body, v)
+	if v, given := arguments[bodyProperty]; definition.Body != nil && given {
+		call.Body, call.MediaType, err = body(definition.Body, v)
 	}
 	return call, err
 }
@@ -80,12 +80,12 @@ func value(p agent.OperationParam, arguments map[string]any) (any, bool) {
 
 // pathOf fills the arguments into the path. An argument is one part of the path
 // and never leads out of it.
-func pathOf(o *agent.OperationDefinition, arguments map[string]any) (string, error) {
+func pathOf(definition *agent.OperationDefinition, arguments map[string]any) (string, error) {
 	var out strings.Builder
 	rest := 0
-	for _, at := range placeholder.FindAllStringSubmatchIndex(o.Path, -1) {
-		name := o.Path[at[2]:at[3]]
-		for _, p := range o.Params {
+	for _, at := range placeholder.FindAllStringSubmatchIndex(definition.Path, -1) {
+		name := definition.Path[at[2]:at[3]]
+		for _, p := range definition.Params {
 			if p.In != "path" || p.Name != name {
 				continue
 			}
@@ -94,12 +94,12 @@ func pathOf(o *agent.OperationDefinition, arguments map[string]any) (string, err
 			if filled == "" || strings.Trim(filled, ".") == "" {
 				return "", agent.Invalid("arguments", p.Property+": must not be empty or only dots")
 			}
-			out.WriteString(literal(o.Path[rest:at[0]]) + filled)
+			out.WriteString(literal(definition.Path[rest:at[0]]) + filled)
 			rest = at[1]
 			break
 		}
 	}
-	out.WriteString(literal(o.Path[rest:]))
+	out.WriteString(literal(definition.Path[rest:]))
 	return out.String(), nil
 }
 

@@ -35,11 +35,11 @@ type schemas struct {
 }
 
 // convert converts a schema.
-func (s *schemas) convert(v any, depth int) any {
-	if allowed, ok := v.(bool); ok {
+func (s *schemas) convert(value any, depth int) any {
+	if allowed, ok := value.(bool); ok {
 		return allowed
 	}
-	m := object(v)
+	m := object(value)
 	if s.remaining -= 20; s.remaining < 0 || m == nil || depth > s.detail.depth {
 		s.cut = s.cut || depth > s.detail.depth
 		return map[string]any{}
@@ -56,25 +56,25 @@ func (s *schemas) convert(v any, depth int) any {
 
 // reference converts a reference to one into $defs. Keywords beside $ref are kept
 // for OpenAPI 3.1 only.
-func (s *schemas) reference(ref string, m map[string]any, depth int) any {
-	d := s.r.definition(ref)
-	if d == nil {
+func (s *schemas) reference(ref string, values map[string]any, depth int) any {
+	definition := s.r.definition(ref)
+	if definition == nil {
 		return map[string]any{}
 	}
-	if !slices.Contains(s.refs, d) {
-		s.refs = append(s.refs, d)
+	if !slices.Contains(s.refs, definition) {
+		s.refs = append(s.refs, definition)
 	}
-	s.remaining -= len(d.name) + 20
-	out := map[string]any{"$ref": "#/$defs/" + d.name}
+	s.remaining -= len(definition.name) + 20
+	out := map[string]any{"$ref": "#/$defs/" + definition.name}
 	if s.r.format == agent.FormatOpenAPI31 {
-		siblings := maps.Clone(m)
+		siblings := maps.Clone(values)
 		delete(siblings, "$ref")
 		if converted := object(s.convert(siblings, depth)); len(converted) > 0 {
 			maps.Copy(converted, out)
 			out = converted
 		}
 	}
-	return nullable(m, out)
+	return nullable(values, out)
 }
 
 // Keywords by the kind of their values.
@@ -92,19 +92,19 @@ var (
 )
 
 // scalars copies keywords whose values contain no schemas.
-func (s *schemas) scalars(m, out map[string]any) {
+func (s *schemas) scalars(object, out map[string]any) {
 	for _, key := range numberKeywords {
-		if n, ok := m[key].(json.Number); ok && (key != "multipleOf" || positive(n)) {
+		if n, ok := object[key].(json.Number); ok && (key != "multipleOf" || positive(n)) {
 			out[key] = n
 		}
 	}
 	for _, key := range countKeywords {
-		if n, ok := m[key].(json.Number); ok && isCount(n) {
+		if n, ok := object[key].(json.Number); ok && isCount(n) {
 			out[key] = n
 		}
 	}
 	for bound, plain := range map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"} {
-		switch v := m[bound].(type) {
+		switch v := object[bound].(type) {
 		case json.Number:
 			out[bound] = v
 		case bool: // JSON Schema draft 4
@@ -114,39 +114,39 @@ func (s *schemas) scalars(m, out map[string]any) {
 			}
 		}
 	}
-	if pattern := text(m["pattern"]); pattern != "" && isPattern(pattern) {
+	if pattern := text(object["pattern"]); pattern != "" && isPattern(pattern) {
 		out["pattern"] = pattern
 	}
-	if format := text(m["format"]); format != "" && len(format) < 40 {
+	if format := text(object["format"]); format != "" && len(format) < 40 {
 		out["format"] = format
 	}
-	if m["uniqueItems"] == true {
+	if object["uniqueItems"] == true {
 		out["uniqueItems"] = true
 	}
 	for _, key := range []string{"default", "const"} {
-		if v, given := m[key]; given && s.fits(v) {
+		if v, given := object[key]; given && s.fits(v) {
 			out[key] = v
 		}
 	}
-	if values := list(m["enum"]); len(values) > 0 && s.fits(values) {
+	if values := list(object["enum"]); len(values) > 0 && s.fits(values) {
 		out["enum"] = distinct(values)
 	}
-	s.texts(m, out)
+	s.texts(object, out)
 }
 
 // texts copies descriptive keywords, if they fit.
-func (s *schemas) texts(m, out map[string]any) {
+func (s *schemas) texts(values, out map[string]any) {
 	if !s.detail.texts {
 		return
 	}
-	if d := agent.Clip(strings.TrimSpace(text(m["description"])), maxText); d != "" {
+	if d := agent.Clip(strings.TrimSpace(text(values["description"])), maxText); d != "" {
 		out["description"] = d
 		s.remaining -= len(d)
 	}
-	if m["deprecated"] == true {
+	if values["deprecated"] == true {
 		out["deprecated"] = true
 	}
-	if e, given := m["example"]; given &&
+	if e, given := values["example"]; given &&
 		object(e) == nil &&
 		list(e) == nil &&
 		len(text(e)) < maxLine &&
@@ -200,24 +200,24 @@ func (s *schemas) types(m, out map[string]any) {
 }
 
 // subschemas converts the schemas in a schema.
-func (s *schemas) subschemas(m, out map[string]any, depth int) {
+func (s *schemas) subschemas(values, out map[string]any, depth int) {
 	for _, key := range schemaKeywords {
-		if entries := list(m[key]); key == "items" && entries != nil { // a tuple, of draft 4
+		if entries := list(values[key]); key == "items" && entries != nil { // a tuple, of draft 4
 			out["prefixItems"] = s.schemaList(entries, depth)
-		} else if v, given := m[key]; given && v != nil {
+		} else if v, given := values[key]; given && v != nil {
 			out[key] = s.convert(v, depth+1)
 		}
 	}
 	for _, key := range schemaListKeywords {
-		if entries := list(m[key]); len(entries) > 0 {
+		if entries := list(values[key]); len(entries) > 0 {
 			out[key] = s.schemaList(entries, depth)
 		}
 	}
 	// Alternatives in descriptions often overlap, which oneOf would refuse.
-	if entries := list(m["oneOf"]); len(entries) > 0 && out["anyOf"] == nil {
+	if entries := list(values["oneOf"]); len(entries) > 0 && out["anyOf"] == nil {
 		out["anyOf"] = s.schemaList(entries, depth)
 	}
-	if entries := object(m["patternProperties"]); len(entries) > 0 {
+	if entries := object(values["patternProperties"]); len(entries) > 0 {
 		kept := map[string]any{}
 		for pattern, v := range entries {
 			if isPattern(pattern) {
@@ -226,7 +226,7 @@ func (s *schemas) subschemas(m, out map[string]any, depth int) {
 		}
 		out["patternProperties"] = kept
 	}
-	s.properties(m, out, depth)
+	s.properties(values, out, depth)
 }
 
 func (s *schemas) schemaList(entries []any, depth int) []any {
@@ -238,9 +238,9 @@ func (s *schemas) schemaList(entries []any, depth int) []any {
 }
 
 // properties converts properties. Those that requests must not contain are left out.
-func (s *schemas) properties(m, out map[string]any, depth int) {
+func (s *schemas) properties(object, out map[string]any, depth int) {
 	hidden := map[string]bool{}
-	if entries, ok := m["properties"].(map[string]any); ok {
+	if entries, ok := object["properties"].(map[string]any); ok {
 		kept := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(entries)) {
 			if hidden[name] = s.readOnly(entries[name]); hidden[name] || s.remaining < 0 {
@@ -252,7 +252,7 @@ func (s *schemas) properties(m, out map[string]any, depth int) {
 		out["properties"] = kept
 	}
 	var required []any
-	for _, name := range list(m["required"]) {
+	for _, name := range list(object["required"]) {
 		if n, ok := name.(string); ok && !hidden[n] && !slices.Contains(required, name) {
 			required = append(required, n)
 			s.remaining -= len(n)
@@ -269,8 +269,8 @@ func (s *schemas) readOnly(v any) bool {
 }
 
 // nullable adds null to a schema of OpenAPI 3.0 that allows it.
-func nullable(m, out map[string]any) any {
-	if m["nullable"] != true && m["x-nullable"] != true {
+func nullable(object, out map[string]any) any {
+	if object["nullable"] != true && object["x-nullable"] != true {
 		return out
 	}
 	t, plain := out["type"].(string)

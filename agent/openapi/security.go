@@ -55,79 +55,85 @@ func (r *reader) requirements(schemes map[string]any) (found [][]string) {
 }
 
 // draft drafts one credential from schemes that are used together.
-func (r *reader) draft(names []string, schemes map[string]any) (d agent.CredentialDraft, ok bool) {
+func (r *reader) draft(names []string, schemes map[string]any) (draft agent.CredentialDraft, ok bool) {
 	for i, name := range names {
 		one := r.scheme(r.resolve(schemes[name]))
 		switch {
 		case one.Type == "":
 			r.warn("the security scheme %s cannot be used", name)
-			return d, false
+			return draft, false
 		case i == 0:
-			d = one
-		case d.Type == one.Type && (d.Type == agent.CredentialHeader || d.Type == agent.CredentialQuery):
-			d.Fields = append(d.Fields, one.Fields...)
+			draft = one
+		case draft.Type == one.Type && (draft.Type == agent.CredentialHeader || draft.Type == agent.CredentialQuery):
+			draft.Fields = append(draft.Fields, one.Fields...)
 		default:
 			r.warn("the security schemes %s cannot be used together", strings.Join(names, " and "))
-			return d, false
+			return draft, false
 		}
 	}
-	d.Name, d.Schemes, d.Hosts = agent.Clip(strings.Join(names, " + "), 60), names, r.hosts()
-	return d, true
+	draft.Name, draft.Schemes, draft.Hosts = agent.Clip(strings.Join(names, " + "), 60), names, r.hosts()
+	return draft, true
 }
 
 // scheme drafts a credential for one security scheme, without a type if the scheme
 // cannot be used.
-func (r *reader) scheme(s map[string]any) (d agent.CredentialDraft) {
+func (r *reader) scheme(object map[string]any) (draft agent.CredentialDraft) {
 	field := func(name, prefix string) []agent.CredentialDraftField {
 		return []agent.CredentialDraftField{{
 			Name:        name,
 			Prefix:      prefix,
-			Description: agent.Clip(oneLine(text(s["description"])), maxLine),
+			Description: agent.Clip(oneLine(text(object["description"])), maxLine),
 		}}
 	}
-	name := text(s["name"])
-	switch text(s["type"]) {
+	name := text(object["name"])
+	switch text(object["type"]) {
 	case "apiKey":
-		switch text(s["in"]) {
+		switch text(object["in"]) {
 		case "header":
-			d.Type, d.Fields = agent.CredentialHeader, field(name, "")
+			draft.Type, draft.Fields = agent.CredentialHeader, field(name, "")
 		case "query":
-			d.Type, d.Fields = agent.CredentialQuery, field(name, "")
+			draft.Type, draft.Fields = agent.CredentialQuery, field(name, "")
 		case "cookie":
-			d.Type, d.Fields = agent.CredentialHeader, field("Cookie", name+"=")
+			draft.Type, draft.Fields = agent.CredentialHeader, field("Cookie", name+"=")
 		}
 	case "basic":
-		d.Type, d.Fields = agent.CredentialBasic, []agent.CredentialDraftField{{Name: "username"}, {Name: "password"}}
+		draft.Type, draft.Fields = agent.CredentialBasic, []agent.CredentialDraftField{
+			{Name: "username"},
+			{Name: "password"},
+		}
 	case "http":
-		switch strings.ToLower(text(s["scheme"])) {
+		switch strings.ToLower(text(object["scheme"])) {
 		case "basic":
-			d.Type, d.Fields = agent.CredentialBasic, []agent.CredentialDraftField{
+			draft.Type, draft.Fields = agent.CredentialBasic, []agent.CredentialDraftField{
 				{Name: "username"},
 				{Name: "password"},
 			}
 		case "bearer":
-			d.Type, d.Fields = agent.CredentialHeader, field("Authorization", "Bearer ")
+			draft.Type, draft.Fields = agent.CredentialHeader, field("Authorization", "Bearer ")
 		}
 	case "openIdConnect":
-		issuer := strings.TrimSuffix(r.absolute(text(s["openIdConnectUrl"])), "/.well-known/openid-configuration")
-		d.Type, d.Config = agent.CredentialOAuth2, agent.CredentialConfig{Grant: agent.GrantCode, Issuer: issuer}
-		d.Fields = []agent.CredentialDraftField{{Name: "client_secret"}}
+		issuer := strings.TrimSuffix(r.absolute(text(object["openIdConnectUrl"])), "/.well-known/openid-configuration")
+		draft.Type, draft.Config = agent.CredentialOAuth2, agent.CredentialConfig{
+			Grant:  agent.GrantCode,
+			Issuer: issuer,
+		}
+		draft.Fields = []agent.CredentialDraftField{{Name: "client_secret"}}
 	case "oauth2":
-		d = r.oauth2(s)
+		draft = r.oauth2(object)
 	}
-	return d
+	return draft
 }
 
 // oauth2 drafts a credential for the flow in which a person signs in, or for the one
 // for programs. The other flows are obsolete and not used.
-func (r *reader) oauth2(s map[string]any) (d agent.CredentialDraft) {
-	flows := object(s["flows"])
+func (r *reader) oauth2(values map[string]any) (draft agent.CredentialDraft) {
+	flows := object(values["flows"])
 	if r.format == agent.FormatSwagger2 {
 		flows = map[string]any{
 			map[string]string{
 				"accessCode":  "authorizationCode",
 				"application": "clientCredentials",
-			}[text(s["flow"])]: s,
+			}[text(values["flow"])]: values,
 		}
 	}
 	for _, known := range [][2]string{
@@ -152,5 +158,5 @@ func (r *reader) oauth2(s map[string]any) (d agent.CredentialDraft) {
 			Fields: []agent.CredentialDraftField{{Name: "client_secret"}},
 		}
 	}
-	return d
+	return draft
 }

@@ -94,13 +94,13 @@ func (c *worker) serve() error {
 	}
 	for runs := 1; ; runs++ {
 		c.end, c.result, c.logBytes, c.logs, c.fetches, c.deferred = nil, "", 0, nil, fetches{}, nil
-		o, values, err := c.nextOrder()
+		order, values, err := c.nextOrder()
 		if err != nil {
 			return err
 		}
-		c.limit.Store(c.base + uint64(o.Memory) + memorySlack)
+		c.limit.Store(c.base + uint64(order.Memory) + memorySlack)
 		slow := time.AfterFunc(longRun, func() { child.LowerPriority(15) })
-		c.run(o, values)
+		c.run(order, values)
 		c.limit.Store(0)
 		c.end.Last = !slow.Stop() ||
 			runs >= maxRuns ||
@@ -149,10 +149,10 @@ func (c *worker) nextOrder() (o order, values []byte, err error) {
 }
 
 // run runs one script until c.end is set.
-func (c *worker) run(o order, values []byte) {
-	c.fetches.allowed = o.Fetch
-	err := c.engine.start(o, values)
-	if err == nil && o.Check {
+func (c *worker) run(order order, values []byte) {
+	c.fetches.allowed = order.Fetch
+	err := c.engine.start(order, values)
+	if err == nil && order.Check {
 		c.done("null")
 	}
 	for err == nil && c.end == nil {
@@ -166,29 +166,29 @@ func (c *worker) run(o order, values []byte) {
 		err = c.wait()
 	}
 	if c.end == nil {
-		c.end = endingOf(err, o)
+		c.end = endingOf(err, order)
 	}
 	if c.end.Code == CodeMemory {
-		c.end.Message = fmt.Sprintf("the script needs more than %d MB of memory", o.Memory>>20)
+		c.end.Message = fmt.Sprintf("the script needs more than %d MB of memory", order.Memory>>20)
 	}
 }
 
 // endingOf returns the ending for a script that failed with err.
-func endingOf(err error, o order) *ending {
+func endingOf(err error, order order) *ending {
 	var e *jsError
 	switch {
 	case errors.Is(err, errMemory):
 		return &ending{Code: CodeMemory}
 	case errors.As(err, &e):
 		// What the wrapper adds does not count as a line.
-		at := min(max(e.Line, line(e.Stack)), strings.Count(o.Code, "\n")+1)
+		at := min(max(e.Line, line(e.Stack)), strings.Count(order.Code, "\n")+1)
 		return &ending{
 			Code:    CodeSyntax,
 			Message: "the code is not valid JavaScript: " + agent.Clip(e.Message, maxMessage),
 			Line:    at,
 		}
 	case errors.Is(err, errTime):
-		return &ending{Code: CodeTimeout, Message: fmt.Sprintf("the script ran longer than %s", o.Timeout)}
+		return &ending{Code: CodeTimeout, Message: fmt.Sprintf("the script ran longer than %s", order.Timeout)}
 	}
 	return &ending{Code: CodeKilled, Message: "the engine cannot run the script"}
 }
@@ -227,11 +227,11 @@ func (c *worker) fetched(f frame) error {
 
 // variable requests a part of a variable from the parent. The script is blocked
 // until it arrives, and does not continue once its time is up.
-func (c *worker) variable(r readRequest) string {
-	if len(r.Key) > maxKey {
+func (c *worker) variable(request readRequest) string {
+	if len(request.Key) > maxKey {
 		return `{"values":[],"large":[]}`
 	}
-	if err := c.out.sendJSON(frameRead, r, 0, nil); err != nil {
+	if err := c.out.sendJSON(frameRead, request, 0, nil); err != nil {
 		os.Exit(child.ExitOrphaned)
 	}
 	timer := time.NewTimer(time.Until(c.engine.deadline))

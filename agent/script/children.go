@@ -17,7 +17,7 @@ type spawned struct {
 
 // runStarter starts every child from one thread that lives as long as they do, and
 // ends children that are idle for long. It returns when all of them are gone.
-func (p *Pool) runStarter(l *life) {
+func (p *Pool) runStarter(life *life) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer p.endAll()
@@ -25,13 +25,13 @@ func (p *Pool) runStarter(l *life) {
 	defer tick.Stop()
 	for {
 		select {
-		case <-l.ctx.Done():
+		case <-life.ctx.Done():
 			return
 		case <-tick.C:
 			p.sweep(time.Now().Add(-p.options.Idle))
-		case <-l.refill:
+		case <-life.refill:
 			p.fill()
-		case reply := <-l.spawns:
+		case reply := <-life.spawns:
 			child, err := p.spawn(true)
 			reply <- spawned{child, err}
 		}
@@ -104,7 +104,7 @@ func (p *Pool) sweep(since time.Time) {
 }
 
 // take returns a child that is ready for a script.
-func (p *Pool) take(l *life) (*process, error) {
+func (p *Pool) take(life *life) (*process, error) {
 	for {
 		child := p.takeIdle()
 		if child == nil {
@@ -117,8 +117,8 @@ func (p *Pool) take(l *life) (*process, error) {
 	}
 	reply := make(chan spawned, 1)
 	select {
-	case l.spawns <- reply:
-	case <-l.ctx.Done():
+	case life.spawns <- reply:
+	case <-life.ctx.Done():
 		return nil, errStopped()
 	}
 	s := <-reply

@@ -12,14 +12,14 @@ const safeDigits = 15
 // JavaScript cannot hold, "" if there is none.
 func changedInteger(text []byte) string {
 	for at := 0; at < len(text); at++ {
-		switch b := text[at]; {
-		case b == '"':
+		switch char := text[at]; {
+		case char == '"':
 			for at++; at < len(text) && text[at] != '"'; at++ {
 				if text[at] == '\\' {
 					at++
 				}
 			}
-		case b == '-' || isDigit(b):
+		case char == '-' || isDigit(char):
 			from := at
 			for at+1 < len(text) && (isDigit(text[at+1]) || strings.IndexByte(".eE+-", text[at+1]) >= 0) {
 				at++

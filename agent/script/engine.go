@@ -38,21 +38,21 @@ type engine struct {
 	run, settle lib.TJSValue
 }
 
-func newEngine(h host) (*engine, error) {
-	m, err := newMachine()
+func newEngine(host host) (*engine, error) {
+	machine, err := newMachine()
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{machine: m}
-	m.define("$log", func(a []any) any {
-		return h.log(text(a, 0), text(a, 1))
+	e := &engine{machine: machine}
+	machine.define("$log", func(a []any) any {
+		return host.log(text(a, 0), text(a, 1))
 	})
-	m.define("$done", func(a []any) any {
-		h.done(text(a, 0))
+	machine.define("$done", func(a []any) any {
+		host.done(text(a, 0))
 		return nil
 	})
-	m.define("$fail", func(a []any) any {
-		h.fail(
+	machine.define("$fail", func(a []any) any {
+		host.fail(
 			text(a, 0),
 			text(a, 1),
 			text(a, 2),
@@ -60,27 +60,27 @@ func newEngine(h host) (*engine, error) {
 		)
 		return nil
 	})
-	m.define("$fetch", func(a []any) any {
-		return h.fetch(readFetch(a))
+	machine.define("$fetch", func(a []any) any {
+		return host.fetch(readFetch(a))
 	})
-	m.define("$read", func(a []any) any {
-		return h.variable(readVariable(a))
+	machine.define("$read", func(a []any) any {
+		return host.variable(readVariable(a))
 	})
-	m.define("$limits", func([]any) any { return limits })
+	machine.define("$limits", func([]any) any { return limits })
 	// The library reads the machine's time zone from a file, once.
-	if _, err := m.eval("new Date().getTimezoneOffset()", harnessSource); err != nil {
+	if _, err := machine.eval("new Date().getTimezoneOffset()", harnessSource); err != nil {
 		return nil, err
 	}
-	api, err := m.eval(harness, harnessSource)
+	api, err := machine.eval(harness, harnessSource)
 	if err != nil {
 		return nil, err
 	}
 	for name, into := range map[string]*lib.TJSValue{"run": &e.run, "settle": &e.settle} {
-		if *into, err = m.property(api, name); err != nil {
+		if *into, err = machine.property(api, name); err != nil {
 			return nil, err
 		}
 	}
-	m.save()
+	machine.save()
 	return e, e.reset()
 }
 

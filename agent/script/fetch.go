@@ -21,23 +21,23 @@ func (c Call) fetcher(fetch func(*http.Request) (*http.Response, error)) fetcher
 	if fetch == nil {
 		return nil
 	}
-	return func(r *http.Request, ref string) (*http.Response, error) {
+	return func(request *http.Request, ref string) (*http.Response, error) {
 		if c.BeforeFetch != nil {
-			if err := c.BeforeFetch(r.Context()); err != nil {
+			if err := c.BeforeFetch(request.Context()); err != nil {
 				return nil, err
 			}
 		}
 		if ref == "" {
-			return fetch(r)
+			return fetch(request)
 		}
 		if c.Credential == nil {
 			return nil, agent.NotFound("credential", ref)
 		}
-		credential, err := c.Credential(r.Context(), ref)
+		credential, err := c.Credential(request.Context(), ref)
 		if err != nil {
 			return nil, err
 		}
-		return fetch(r.WithContext(egress.WithCredential(r.Context(), credential)))
+		return fetch(request.WithContext(egress.WithCredential(request.Context(), credential)))
 	}
 }
 
@@ -52,8 +52,8 @@ type fetchServer struct {
 // start makes a request for the child. It rejects requests that the child
 // should not have sent.
 func (s *fetchServer) start(ctx context.Context, payload []byte) error {
-	var r fetchRequest
-	if err := readJSON(payload, &r); err != nil {
+	var request fetchRequest
+	if err := readJSON(payload, &request); err != nil {
 		return err
 	}
 	if s.total++; s.total > MaxFetches || s.fetch == nil {
@@ -63,7 +63,7 @@ func (s *fetchServer) start(ctx context.Context, payload []byte) error {
 		// The parent notices elsewhere that a child is gone and reads nothing.
 		_ = s.to.sendJSON(
 			frameFetched,
-			fetchHead{ID: r.ID, Problem: s.serve(ctx, r)},
+			fetchHead{ID: request.ID, Problem: s.serve(ctx, request)},
 			0,
 			nil,
 		)
@@ -73,21 +73,21 @@ func (s *fetchServer) start(ctx context.Context, payload []byte) error {
 
 // serve makes a request and forwards the response in pieces, so that the parent
 // never holds more than one of them.
-func (s *fetchServer) serve(ctx context.Context, r fetchRequest) (problem string) {
-	req, err := newRequest(ctx, r)
+func (s *fetchServer) serve(ctx context.Context, request fetchRequest) (problem string) {
+	req, err := newRequest(ctx, request)
 	if err != nil {
 		return "the URL, the method or a header of a request is not valid"
 	}
-	resp, err := s.fetch(req.WithContext(egress.WithQuerySecrets(ctx, req.URL)), r.Credential)
+	resp, err := s.fetch(req.WithContext(egress.WithQuerySecrets(ctx, req.URL)), request.Credential)
 	if err != nil {
 		return "fetch failed: " + egress.Explain(err).Message
 	}
 	defer resp.Body.Close()
-	if err := s.to.sendJSON(frameHead, headOf(r.ID, resp), 0, nil); err != nil {
+	if err := s.to.sendJSON(frameHead, headOf(request.ID, resp), 0, nil); err != nil {
 		return "the script has ended"
 	}
 	piece := make([]byte, 32<<10)
-	id := binary.BigEndian.AppendUint32(nil, uint32(r.ID))
+	id := binary.BigEndian.AppendUint32(nil, uint32(request.ID))
 	for total := 0; ; {
 		n, err := resp.Body.Read(piece)
 		if total += n; total > MaxFetchResponse {

@@ -75,9 +75,9 @@ type reply struct {
 }
 
 // add adds a request. now reports whether to send it immediately.
-func (f *fetches) add(r fetchRequest) (now bool, problem string) {
-	size := len(r.URL) + len(r.Credential)
-	for _, h := range r.Headers {
+func (f *fetches) add(request fetchRequest) (now bool, problem string) {
+	size := len(request.URL) + len(request.Credential)
+	for _, h := range request.Headers {
 		size += len(h[0]) + len(h[1])
 	}
 	switch {
@@ -85,18 +85,18 @@ func (f *fetches) add(r fetchRequest) (now bool, problem string) {
 		return false, "fetch is not available here"
 	case f.total >= MaxFetches:
 		return false, fmt.Sprintf("a script can make at most %d requests", MaxFetches)
-	case len(r.Body) > MaxFetchBody:
+	case len(request.Body) > MaxFetchBody:
 		return false, fmt.Sprintf("the body of a request can have at most %d bytes", MaxFetchBody)
-	case size > maxHead || len(r.Method) > 32:
+	case size > maxHead || len(request.Method) > 32:
 		return false, "the URL and the headers of a request are too long"
 	}
 	f.total++
 	f.inProgress++
 	if len(f.sent) >= maxParallel {
-		f.queue = append(f.queue, r)
+		f.queue = append(f.queue, request)
 		return false, ""
 	}
-	f.send(r)
+	f.send(request)
 	return true, ""
 }
 

@@ -76,28 +76,28 @@ func (h *heap) free(p uintptr) {
 	}
 }
 
-func (h *heap) resize(p, size uintptr) uintptr {
-	if !h.contains(p) {
-		p, err := h.fallback.UintptrRealloc(p, int(size))
+func (h *heap) resize(address, size uintptr) uintptr {
+	if !h.contains(address) {
+		p, err := h.fallback.UintptrRealloc(address, int(size))
 		if err != nil {
 			return 0
 		}
 		return p
 	}
-	old := h.size(p)
+	old := h.size(address)
 	if size <= old {
-		return p
+		return address
 	}
-	if p+old == h.top {
-		h.top = p - blockHeader // the content stays
+	if address+old == h.top {
+		h.top = address - blockHeader // the content stays
 	}
 	moved := h.allocate(size)
 	if moved == 0 {
-		h.top = max(h.top, p+old)
+		h.top = max(h.top, address+old)
 		return 0
 	}
-	if moved != p {
-		copy(unsafe.Slice((*byte)(at(moved)), old), unsafe.Slice((*byte)(at(p)), old))
+	if moved != address {
+		copy(unsafe.Slice((*byte)(at(moved)), old), unsafe.Slice((*byte)(at(address)), old))
 	}
 	return moved
 }
@@ -158,20 +158,20 @@ func jsFree(_ *libc.TLS, state, p uintptr) {
 	current.heap.free(p)
 }
 
-func jsRealloc(tls *libc.TLS, state, p uintptr, size lib.Tsize_t) uintptr {
+func jsRealloc(tls *libc.TLS, state, address uintptr, size lib.Tsize_t) uintptr {
 	switch {
 	case size == 0:
-		jsFree(tls, state, p)
+		jsFree(tls, state, address)
 		return 0
-	case p == 0:
+	case address == 0:
 		return jsMalloc(tls, state, size)
 	}
 	s := (*lib.TJSMallocState)(at(state))
-	old := lib.Tsize_t(current.heap.size(p))
+	old := lib.Tsize_t(current.heap.size(address))
 	if size > old && !fits(s, size-old) {
 		return 0
 	}
-	moved := current.heap.resize(p, uintptr(size))
+	moved := current.heap.resize(address, uintptr(size))
 	if moved != 0 {
 		s.Fmalloc_size += lib.Tsize_t(current.heap.size(moved)) - old
 	}

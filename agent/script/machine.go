@@ -305,13 +305,13 @@ func (m *machine) result(v lib.TJSValue) (lib.TJSValue, error) {
 
 // exception returns and clears the pending exception.
 func (m *machine) exception() error {
-	v := lib.XJS_GetException(m.tls, m.ctx)
-	defer lib.XFreeValue(m.tls, m.ctx, v)
+	value := lib.XJS_GetException(m.tls, m.ctx)
+	defer lib.XFreeValue(m.tls, m.ctx, value)
 	e := &jsError{}
-	e.Name, _ = m.field(v, "name").(string)
-	e.Message, _ = m.field(v, "message").(string)
-	e.Stack, _ = m.field(v, "stack").(string)
-	e.Line, _ = m.field(v, "lineNumber").(int)
+	e.Name, _ = m.field(value, "name").(string)
+	e.Message, _ = m.field(value, "message").(string)
+	e.Stack, _ = m.field(value, "stack").(string)
+	e.Line, _ = m.field(value, "lineNumber").(int)
 	if e.Name == "InternalError" {
 		switch e.Message {
 		case interruption:

@@ -124,20 +124,20 @@ func (p *Pool) Check(ctx context.Context, call Call) error {
 }
 
 func (p *Pool) run(ctx context.Context, call Call, check bool) (Result, error) {
-	o, values, err := call.prepare(p.inline)
+	order, values, err := call.prepare(p.inline)
 	if err != nil {
 		return Result{}, err
 	}
-	o.Fetch, o.Check = p.options.Fetch != nil && !check, check
+	order.Fetch, order.Check = p.options.Fetch != nil && !check, check
 	l, err := p.acquireTurn(ctx, call.Owner)
 	if err != nil {
 		return Result{}, err
 	}
 	defer p.releaseTurn(call.Owner)
 	fetch := call.fetcher(p.options.Fetch)
-	result, err := p.runOnce(ctx, l, o, values, fetch)
+	result, err := p.runOnce(ctx, l, order, values, fetch)
 	if errors.Is(err, errNotStarted) {
-		result, err = p.runOnce(ctx, l, o, values, fetch)
+		result, err = p.runOnce(ctx, l, order, values, fetch)
 	}
 	return result, cause(ctx, l, err)
 }

@@ -67,18 +67,23 @@ type exchange struct {
 
 // run sends the script and serves it until it has ended. last reports that the
 // child cannot be reused.
-func (p *process) run(ctx context.Context, o order, values *variables, fetch fetcher) (r Result, last bool, err error) {
+func (p *process) run(
+	ctx context.Context,
+	order order,
+	values *variables,
+	fetch fetcher,
+) (r Result, last bool, err error) {
 	x := &exchange{
 		process: p,
-		order:   o,
+		order:   order,
 		serving: fetchServer{fetch: fetch, to: &p.in},
 	}
-	timer := time.AfterFunc(o.Timeout+grace, func() {
+	timer := time.AfterFunc(order.Timeout+grace, func() {
 		x.expired.Store(true)
 		p.Kill()
 	})
 	unwatch := context.AfterFunc(ctx, p.Kill)
-	fetching, cancel := context.WithTimeout(ctx, o.Timeout+grace)
+	fetching, cancel := context.WithTimeout(ctx, order.Timeout+grace)
 	end, result, err := x.serve(fetching, values)
 	r.Sent = values.sent
 	cancel()
@@ -111,12 +116,12 @@ func (p *process) run(ctx context.Context, o order, values *variables, fetch fet
 
 // serve serves the child until the script ends or fails.
 func (x *exchange) serve(ctx context.Context, values *variables) (end ending, result []byte, err error) {
-	p := x.process
-	if err := p.in.sendJSON(frameOrder, x.order, frameValues, values.first); err != nil {
+	process := x.process
+	if err := process.in.sendJSON(frameOrder, x.order, frameValues, values.first); err != nil {
 		return end, nil, err
 	}
 	for {
-		kind, payload, err := readFrame(p.out, MaxResult+8*MaxFetchBody)
+		kind, payload, err := readFrame(process.out, MaxResult+8*MaxFetchBody)
 		switch {
 		case err != nil:
 			return end, nil, err
@@ -125,7 +130,7 @@ func (x *exchange) serve(ctx context.Context, values *variables) (end ending, re
 		case kind == frameRead:
 			var part []byte
 			if part, err = values.read(payload); err == nil {
-				err = p.in.send(frameValues, part)
+				err = process.in.send(frameValues, part)
 			}
 		case kind == frameEnd:
 			if err = readJSON(payload, &end); err == nil && end.Code != "" {

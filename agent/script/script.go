@@ -157,21 +157,21 @@ func (c Call) prepare(inline int) (order, *variables, error) {
 
 // values returns the variables' values and sets the names of an order. Names without
 // a value come last, which makes them undefined.
-func (c Call) values(o *order) ([]any, error) {
+func (c Call) values(order *order) ([]any, error) {
 	for name := range c.Variables {
 		if issue := CheckName(name); issue != "" {
 			return nil, agent.Invalid("variables", "name "+agent.Clip(name, 50)+" "+issue)
 		}
-		o.Names = append(o.Names, name)
+		order.Names = append(order.Names, name)
 	}
-	slices.Sort(o.Names)
-	list := make([]any, len(o.Names))
-	for i, name := range o.Names {
+	slices.Sort(order.Names)
+	list := make([]any, len(order.Names))
+	for i, name := range order.Names {
 		list[i] = c.Variables[name]
 	}
 	for _, name := range Names {
 		if _, given := c.Variables[name]; !given {
-			o.Names = append(o.Names, name)
+			order.Names = append(order.Names, name)
 		}
 	}
 	return list, nil

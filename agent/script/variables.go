@@ -217,10 +217,10 @@ func (v *variables) refuse() ([]byte, error) {
 		`}`), nil
 }
 
-func (v *variables) part(r readRequest) ([]byte, error) {
-	switch value := v.large[r.Number].(type) {
+func (v *variables) part(request readRequest) ([]byte, error) {
+	switch value := v.large[request.Number].(type) {
 	case map[string]any:
-		if r.Whole {
+		if request.Whole {
 			keys := slices.AppendSeq(make([]string, 0, len(value)), maps.Keys(value))
 			slices.Sort(keys)
 			values := make([]any, len(keys))
@@ -229,19 +229,19 @@ func (v *variables) part(r readRequest) ([]byte, error) {
 			}
 			return v.write(keys, values)
 		}
-		entry, ok := value[r.Key]
+		entry, ok := value[request.Key]
 		if !ok {
 			return v.write(nil, nil)
 		}
 		return v.write(nil, []any{entry})
 	case []any:
-		if r.Whole {
+		if request.Whole {
 			return v.write(nil, value)
 		}
-		if r.At < 0 || r.At >= len(value) {
+		if request.At < 0 || request.At >= len(value) {
 			return nil, errRead
 		}
-		return v.write(nil, value[r.At:r.At+v.count(r.Number, value[r.At:])])
+		return v.write(nil, value[request.At:request.At+v.count(request.Number, value[request.At:])])
 	}
 	return nil, errRead
 }

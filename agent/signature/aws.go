@@ -152,11 +152,11 @@ func awsQuery(u *url.URL) string {
 
 // awsEscape escapes all but the unreserved characters of RFC 3986, and slashes
 // of a path.
-func awsEscape(s string, isPath bool) string {
+func awsEscape(text string, isPath bool) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		c := s[i]
+	for i := 0; i < len(text); i++ {
+		c := text[i]
 		if c >= 'a' && c <= 'z' ||
 			c >= 'A' && c <= 'Z' ||
 			c >= '0' && c <= '9' ||

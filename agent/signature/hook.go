@@ -60,24 +60,24 @@ func hookError() error {
 	return agent.Errorf(agent.CodeUnauthorized, "the credentials or the signature of this hook are missing or wrong")
 }
 
-func isAuthorized(a *agent.HookAuth, header func(string) string, body []byte, now time.Time) bool {
-	if _, secret := a.SecretField(); secret == nil || *secret == "" || *secret == agent.Mask {
-		return a.Type == "none"
+func isAuthorized(auth *agent.HookAuth, header func(string) string, body []byte, now time.Time) bool {
+	if _, secret := auth.SecretField(); secret == nil || *secret == "" || *secret == agent.Mask {
+		return auth.Type == "none"
 	}
-	switch a.Type {
+	switch auth.Type {
 	case "header":
-		return a.Name != "" && SameSecret(header(a.Name), a.Value)
+		return auth.Name != "" && SameSecret(header(auth.Name), auth.Value)
 	case "bearer":
-		return SameSecret(credentials(header("Authorization"), "Bearer"), a.Token)
+		return SameSecret(credentials(header("Authorization"), "Bearer"), auth.Token)
 	case "basic":
 		given, err := base64.StdEncoding.DecodeString(credentials(header("Authorization"), "Basic"))
-		return err == nil && SameSecret(string(given), a.Username+":"+a.Password)
+		return err == nil && SameSecret(string(given), auth.Username+":"+auth.Password)
 	case "hmac":
-		return VerifyHMAC(header(signatureHeader(a)), a.Secret, body)
+		return VerifyHMAC(header(signatureHeader(auth)), auth.Secret, body)
 	case "standard-webhooks":
 		prefix := standardPrefix(header)
 		return Verify(
-			a.Secret,
+			auth.Secret,
 			header(prefix+"id"),
 			header(prefix+"timestamp"),
 			header(prefix+"signature"),

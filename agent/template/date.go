@@ -26,16 +26,16 @@ var (
 
 // readTime converts a value to a time: a text, or a number of seconds or (from
 // 1e11) milliseconds since 1970.
-func readTime(v any, zone *time.Location) (time.Time, bool) {
+func readTime(value any, zone *time.Location) (time.Time, bool) {
 	if zone == nil {
 		zone = time.UTC
 	}
-	var t time.Time
-	switch v := v.(type) {
+	var instant time.Time
+	switch item := value.(type) {
 	case string:
-		text := strings.TrimSpace(v)
+		text := strings.TrimSpace(item)
 		if len(text) > 64 {
-			return t, false
+			return instant, false
 		}
 		for _, layout := range zoned {
 			if parsed, err := time.Parse(layout, text); err == nil {
@@ -47,21 +47,21 @@ func readTime(v any, zone *time.Location) (time.Time, bool) {
 				return inRange(parsed)
 			}
 		}
-		return t, false
+		return instant, false
 	case float64:
-		return epoch(v, zone)
+		return epoch(item, zone)
 	case int:
-		return epoch(float64(v), zone)
+		return epoch(float64(item), zone)
 	case int64:
-		return epoch(float64(v), zone)
+		return epoch(float64(item), zone)
 	case json.Number:
-		f, err := v.Float64()
+		f, err := item.Float64()
 		if err != nil {
-			return t, false
+			return instant, false
 		}
 		return epoch(f, zone)
 	}
-	return t, false
+	return instant, false
 }
 
 func epoch(f float64, zone *time.Location) (time.Time, bool) {
@@ -116,7 +116,7 @@ var tokens = []struct {
 // H hh h mm m ss s SSS A a ZZ Z X x, with English names. Text in square
 // brackets, and characters that are not a token, are copied: "D MMMM YYYY [at]
 // HH:mm".
-func FormatTime(t time.Time, format string) string {
+func FormatTime(instant time.Time, format string) string {
 	var out strings.Builder
 next:
 	for len(format) > 0 {
@@ -127,7 +127,7 @@ next:
 		}
 		for _, token := range tokens {
 			if strings.HasPrefix(format, token.name) {
-				out.WriteString(token.write(t))
+				out.WriteString(token.write(instant))
 				format = format[len(token.name):]
 				continue next
 			}

@@ -65,11 +65,11 @@ var filters = map[string]*filter{
 
 // use applies a filter. A missing value is passed through, except by default,
 // which replaces it, optional, which makes it null, and json, which writes null.
-func (f *filter) use(r *renderer, in operand, c call) (operand, error) {
+func (f *filter) use(renderer *renderer, in operand, call call) (operand, error) {
 	if in.missing != "" {
-		switch c.name {
+		switch call.name {
 		case "default":
-			in = operand{value: fallback(c)}
+			in = operand{value: fallback(call)}
 		case "optional":
 			in = operand{}
 		case "json":
@@ -77,7 +77,7 @@ func (f *filter) use(r *renderer, in operand, c call) (operand, error) {
 		}
 		return in, nil
 	}
-	out, why, err := f.apply(r, in.value, c)
+	out, why, err := f.apply(renderer, in.value, call)
 	if why != "" {
 		return missing(why), err
 	}
@@ -172,17 +172,17 @@ func applyLast(_ *renderer, v any, _ call) (any, string, error) {
 
 // applyJoin writes each element like Text. A value that is not a list becomes
 // its own text.
-func applyJoin(r *renderer, v any, c call) (any, string, error) {
-	list, ok := v.([]any)
+func applyJoin(renderer *renderer, value any, call call) (any, string, error) {
+	list, ok := value.([]any)
 	if !ok {
-		text, err := r.text(v)
+		text, err := renderer.text(value)
 		return text, "", err
 	}
 	between := ", "
-	if c.given {
-		between = c.arg.(string)
+	if call.given {
+		between = call.arg.(string)
 	}
-	if room := r.remaining; subtractSize(list, 0, &room) != nil || len(list)*len(between) > room {
+	if room := renderer.remaining; subtractSize(list, 0, &room) != nil || len(list)*len(between) > room {
 		return nil, "", errSize
 	}
 	var out strings.Builder

@@ -63,7 +63,7 @@ type call struct {
 
 // Parse parses the templates of a text. The error is a *SyntaxError.
 func Parse(text string) (*Template, error) {
-	t := &Template{}
+	page := &Template{}
 	p := parser{text: text, endsName: endsName}
 	for p.at < len(text) {
 		open := strings.Index(text[p.at:], "{{")
@@ -71,20 +71,20 @@ func Parse(text string) (*Template, error) {
 			break
 		}
 		if open > 0 {
-			t.parts = append(t.parts, part{text: text[p.at : p.at+open], end: p.at + open})
+			page.parts = append(page.parts, part{text: text[p.at : p.at+open], end: p.at + open})
 		}
 		p.at += open
 		expr, err := p.template()
 		if err != nil {
 			return nil, err
 		}
-		t.parts = append(t.parts, part{expr: expr, end: p.at})
+		page.parts = append(page.parts, part{expr: expr, end: p.at})
 	}
 	if p.at < len(text) {
-		t.parts = append(t.parts, part{text: text[p.at:], end: len(text)})
+		page.parts = append(page.parts, part{text: text[p.at:], end: len(text)})
 	}
-	t.whole = len(t.parts) == 1 && t.parts[0].expr != nil
-	return t, nil
+	page.whole = len(page.parts) == 1 && page.parts[0].expr != nil
+	return page, nil
 }
 
 // Spans returns the byte positions of the templates in a text. The error is a
@@ -281,26 +281,26 @@ func (p *parser) quoted() (string, error) {
 	start, mark := p.at, p.text[p.at]
 	var body strings.Builder // the text as JSON, without its quotes
 	for p.at++; p.at < len(p.text); p.at++ {
-		switch c := p.text[p.at]; {
-		case c == mark:
+		switch char := p.text[p.at]; {
+		case char == mark:
 			p.at++
 			var text string
 			if json.Unmarshal([]byte(`"`+body.String()+`"`), &text) != nil {
 				return "", p.errorAt(start, "a quoted text with an escape that JSON does not have")
 			}
 			return text, nil
-		case c == '\\' && p.at+1 < len(p.text):
+		case char == '\\' && p.at+1 < len(p.text):
 			p.at++
 			if p.text[p.at] != '\'' {
 				body.WriteByte('\\')
 			}
 			body.WriteByte(p.text[p.at])
-		case c == '"':
+		case char == '"':
 			body.WriteString(`\"`)
-		case c < ' ':
-			fmt.Fprintf(&body, `\u%04x`, c)
+		case char < ' ':
+			fmt.Fprintf(&body, `\u%04x`, char)
 		default:
-			body.WriteByte(c)
+			body.WriteByte(char)
 		}
 	}
 	return "", p.errorAt(start, "a quoted text that does not end")

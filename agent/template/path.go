@@ -45,20 +45,20 @@ func ParsePath(text string) (Path, error) {
 
 // Walk follows the path through plain JSON values and reports whether it
 // exists. It only reaches members of the value itself.
-func (p Path) Walk(v any) (any, bool) {
+func (p Path) Walk(value any) (any, bool) {
 	for _, s := range p {
 		found := false
-		switch parent := v.(type) {
+		switch parent := value.(type) {
 		case map[string]any:
-			v, found = parent[s.key]
+			value, found = parent[s.key]
 		case []any:
 			if found = s.index >= 0 && s.index < len(parent); found {
-				v = parent[s.index]
+				value = parent[s.index]
 			}
 		}
 		if !found {
 			return nil, false
 		}
 	}
-	return v, true
+	return value, true
 }

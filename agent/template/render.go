@@ -118,19 +118,19 @@ func (r *renderer) warn(e *expression, why string) error {
 }
 
 // template renders one text.
-func (r *renderer) template(t *Template) (any, error) {
-	if t.whole && r.options.Escape == nil {
-		v, err := r.expression(t.parts[0].expr, r.options.NullMissing)
+func (r *renderer) template(page *Template) (any, error) {
+	if page.whole && r.options.Escape == nil {
+		v, err := r.expression(page.parts[0].expr, r.options.NullMissing)
 		if err == nil {
 			err = subtractSize(v, len(r.path), &r.remaining)
 		}
 		return v, err
 	}
 	var out strings.Builder
-	for _, p := range t.parts {
-		text := p.text
-		if p.expr != nil {
-			v, err := r.expression(p.expr, false)
+	for _, part := range page.parts {
+		text := part.text
+		if part.expr != nil {
+			v, err := r.expression(part.expr, false)
 			if err != nil {
 				return nil, err
 			}
@@ -160,12 +160,12 @@ func (r *renderer) text(v any) (string, error) {
 
 // expression returns the value of one template. A missing value is empty text
 // with a warning, or nil without one if null is set.
-func (r *renderer) expression(e *expression, null bool) (any, error) {
-	in := operand{value: e.literal}
-	if e.path != nil {
-		in = r.walk(e.path)
+func (r *renderer) expression(expression *expression, null bool) (any, error) {
+	in := operand{value: expression.literal}
+	if expression.path != nil {
+		in = r.walk(expression.path)
 	}
-	for _, c := range e.filters {
+	for _, c := range expression.filters {
 		var err error
 		if in, err = c.filter.use(r, in, c); err != nil {
 			return nil, err
@@ -177,7 +177,7 @@ func (r *renderer) expression(e *expression, null bool) (any, error) {
 	case null:
 		return nil, nil
 	}
-	return in.value, r.warn(e, in.missing)
+	return in.value, r.warn(expression, in.missing)
 }
 
 // operand is a value passing through filters.

@@ -10,8 +10,8 @@ import (
 
 // Text returns a plain value as written within text: null as nothing, objects
 // and lists as JSON, numbers as in JSON and JavaScript.
-func Text(v any) string {
-	switch v := v.(type) {
+func Text(value any) string {
+	switch v := value.(type) {
 	case nil:
 		return ""
 	case string:
@@ -27,7 +27,7 @@ func Text(v any) string {
 	case int64:
 		return strconv.FormatInt(v, 10)
 	}
-	return jsonText(v)
+	return jsonText(value)
 }
 
 // number formats numbers like JavaScript: no exponent between 1e-6 and 1e21.
@@ -56,24 +56,24 @@ var (
 
 // subtractSize subtracts the approximate JSON size of a value from *left. It stops as
 // soon as nothing is left, so a huge value costs no more than a large one.
-func subtractSize(v any, depth int, remaining *int) error {
+func subtractSize(value any, depth int, remaining *int) error {
 	if depth > maxDepth {
 		return errDepth
 	}
 	cost := 8
-	switch v := v.(type) {
+	switch item := value.(type) {
 	case string:
-		cost = len(v) + 2
+		cost = len(item) + 2
 	case json.Number:
-		cost = len(v)
+		cost = len(item)
 	case []any:
-		for _, element := range v {
+		for _, element := range item {
 			if err := subtractSize(element, depth+1, remaining); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
-		for key, element := range v {
+		for key, element := range item {
 			*remaining -= len(key) + 4
 			if err := subtractSize(element, depth+1, remaining); err != nil {
 				return err

@@ -71,8 +71,8 @@ func (v *Value) Fixed() bool {
 	return v.template == nil && v.list == nil && v.object == nil
 }
 
-// compile also reports whether v has a template. path is the path of v.
-func compile(v any, path []string) (*Value, bool, error) {
+// compile also reports whether value has a template. path is the path of value.
+func compile(value any, path []string) (*Value, bool, error) {
 	if len(path) > maxDepth {
 		return nil, false, &SyntaxError{
 			Field:    formatPath(path),
@@ -80,12 +80,12 @@ func compile(v any, path []string) (*Value, bool, error) {
 			Issue:    errDepth.Error(),
 		}
 	}
-	switch v := v.(type) {
+	switch item := value.(type) {
 	case string:
-		if !strings.Contains(v, "{{") {
+		if !strings.Contains(item, "{{") {
 			break
 		}
-		t, err := Parse(v)
+		t, err := Parse(item)
 		if err != nil {
 			syntax := err.(*SyntaxError)
 			syntax.Field = formatPath(path)
@@ -93,11 +93,11 @@ func compile(v any, path []string) (*Value, bool, error) {
 		}
 		return &Value{template: t}, true, nil
 	case []any:
-		return compileList(v, path)
+		return compileList(item, path)
 	case map[string]any:
-		return compileObject(v, path)
+		return compileObject(item, path)
 	}
-	return &Value{fixed: v}, false, nil
+	return &Value{fixed: value}, false, nil
 }
 
 func compileList(v []any, path []string) (*Value, bool, error) {
@@ -115,22 +115,22 @@ func compileList(v []any, path []string) (*Value, bool, error) {
 	return out, any, nil
 }
 
-func compileObject(v map[string]any, path []string) (*Value, bool, error) {
-	out, any := &Value{object: make([]member, 0, len(v))}, false
-	keys := make([]string, 0, len(v))
-	for key := range v {
+func compileObject(object map[string]any, path []string) (*Value, bool, error) {
+	out, any := &Value{object: make([]member, 0, len(object))}, false
+	keys := make([]string, 0, len(object))
+	for key := range object {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		compiled, has, err := compile(v[key], append(path, "."+key))
+		compiled, has, err := compile(object[key], append(path, "."+key))
 		if err != nil {
 			return nil, false, err
 		}
 		out.object, any = append(out.object, member{key, compiled}), any || has
 	}
 	if !any {
-		out = &Value{fixed: v}
+		out = &Value{fixed: object}
 	}
 	return out, any, nil
 }
@@ -141,13 +141,13 @@ func formatPath(path []string) string {
 }
 
 // value renders one value.
-func (r *renderer) value(v *Value) (any, error) {
+func (r *renderer) value(value *Value) (any, error) {
 	switch {
-	case v.template != nil:
-		return r.template(v.template)
-	case v.list != nil:
-		out := make([]any, len(v.list))
-		for i, element := range v.list {
+	case value.template != nil:
+		return r.template(value.template)
+	case value.list != nil:
+		out := make([]any, len(value.list))
+		for i, element := range value.list {
 			rendered, err := r.at("["+strconv.Itoa(i)+"]", element)
 			if err != nil {
 				return nil, err
@@ -155,9 +155,9 @@ func (r *renderer) value(v *Value) (any, error) {
 			out[i] = rendered
 		}
 		return out, nil
-	case v.object != nil:
-		out := make(map[string]any, len(v.object))
-		for _, m := range v.object {
+	case value.object != nil:
+		out := make(map[string]any, len(value.object))
+		for _, m := range value.object {
 			rendered, err := r.at("."+m.key, m.value)
 			if err != nil {
 				return nil, err
@@ -166,7 +166,7 @@ func (r *renderer) value(v *Value) (any, error) {
 		}
 		return out, nil
 	}
-	return v.fixed, nil
+	return value.fixed, nil
 }
 
 // at renders a value one level deeper. After an error the path stays, to name

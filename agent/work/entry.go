@@ -129,24 +129,24 @@ func (q *Queue[K]) removeReady(e *entry[K]) {
 
 // reschedule moves an entry that is not running to where it belongs: the ready list, the
 // timeline, or neither.
-func (q *Queue[K]) reschedule(e *entry[K]) {
+func (q *Queue[K]) reschedule(entry *entry[K]) {
 	now := time.Now()
-	at := later(e.retryAt, e.restUntil)
-	if !e.due.IsZero() {
-		at = later(at, now.Add(e.due.Sub(q.options.Now().Round(0))))
+	at := later(entry.retryAt, entry.restUntil)
+	if !entry.due.IsZero() {
+		at = later(at, now.Add(entry.due.Sub(q.options.Now().Round(0))))
 	}
 	switch {
 	case at.After(now):
-		q.timeline.set(e, at)
-		e.signalIdle()
-	case e.due.IsZero():
-		q.timeline.remove(e)
-		q.remove(e)
+		q.timeline.set(entry, at)
+		entry.signalIdle()
+	case entry.due.IsZero():
+		q.timeline.remove(entry)
+		q.remove(entry)
 	default:
-		q.timeline.remove(e)
-		e.element = e.group.ready[e.rank()].push(e)
+		q.timeline.remove(entry)
+		entry.element = entry.group.ready[entry.rank()].push(entry)
 		q.readyLen++
-		q.updateReadyGroups(e.group)
+		q.updateReadyGroups(entry.group)
 	}
 }
 

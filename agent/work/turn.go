@@ -88,23 +88,23 @@ func (q *Queue[K]) TryBegin(key K) (end func(Next, error), ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	id := q.options.Group(key)
-	limit, g := q.options.GroupLimit(id), q.groups[id]
+	limit, group := q.options.GroupLimit(id), q.groups[id]
 	if !q.started ||
 		q.running >= q.options.Limit-q.options.Reserved ||
 		q.entries[key] != nil ||
-		g != nil && limit > 0 && g.running >= limit {
+		group != nil && limit > 0 && group.running >= limit {
 		return nil, false
 	}
-	e := q.entry(key)
+	entry := q.entry(key)
 	t := &turn[K]{
 		queue:  q,
-		entry:  e,
+		entry:  entry,
 		cancel: func() {},
 	}
-	e.turn = t
+	entry.turn = t
 	q.running++
-	e.group.running++
-	q.updateReadyGroups(e.group)
+	entry.group.running++
+	q.updateReadyGroups(entry.group)
 	turns := q.turns
 	turns.Add(1)
 	return func(next Next, err error) {
@@ -122,20 +122,20 @@ func (q *Queue[K]) TryBegin(key K) (end func(Next, error), ok bool) {
 }
 
 // run runs a turn and returns the next one for this goroutine, if any.
-func (q *Queue[K]) run(t *turn[K], turns *sync.WaitGroup) *turn[K] {
-	next, err := q.call(t.ctx, t.entry.key)
-	cancelled := t.ctx.Err() != nil
+func (q *Queue[K]) run(turn *turn[K], turns *sync.WaitGroup) *turn[K] {
+	next, err := q.call(turn.ctx, turn.entry.key)
+	cancelled := turn.ctx.Err() != nil
 	if err != nil && !cancelled {
-		q.options.OnError(t.entry.key, err)
+		q.options.OnError(turn.entry.key, err)
 	}
-	t.cancel()
+	turn.cancel()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.base.Err() != nil {
 		q.halt() // the context of Start has ended
 	}
-	q.end(t, next, err, cancelled)
-	q.releaseSlot(t)
+	q.end(turn, next, err, cancelled)
+	q.releaseSlot(turn)
 	defer q.arm()
 	rank, may := q.next()
 	if !q.started || q.turns != turns || !may {
@@ -172,29 +172,29 @@ func (q *Queue[K]) releaseSlot(t *turn[K]) {
 }
 
 // end ends a turn and records what its key needs next.
-func (q *Queue[K]) end(t *turn[K], next Next, err error, cancelled bool) {
-	e, now := t.entry, time.Now()
-	e.turn = nil
+func (q *Queue[K]) end(turn *turn[K], next Next, err error, cancelled bool) {
+	entry, now := turn.entry, time.Now()
+	entry.turn = nil
 	switch {
-	case t.forgotten: // requests since then stay
+	case turn.forgotten: // requests since then stay
 	case err != nil && cancelled: // stopped: the next Start runs it again
-		e.requestTurn(longAgo)
+		entry.requestTurn(longAgo)
 	case err != nil:
-		e.failures++
-		e.retryAt = now.Add(q.options.Backoff(e.failures, err))
-		e.requestTurn(longAgo)
+		entry.failures++
+		entry.retryAt = now.Add(q.options.Backoff(entry.failures, err))
+		entry.requestTurn(longAgo)
 	default:
-		e.failures, e.retryAt = 0, time.Time{}
+		entry.failures, entry.retryAt = 0, time.Time{}
 		if next.Rest > 0 {
-			e.restUntil = now.Add(next.Rest)
+			entry.restUntil = now.Add(next.Rest)
 		}
 		if next.Again {
-			e.requestTurn(longAgo)
+			entry.requestTurn(longAgo)
 		}
-		e.requestTurn(next.At)
+		entry.requestTurn(next.At)
 	}
-	q.reschedule(e)
-	if e.turn == nil && !e.isReady() {
-		e.signalIdle()
+	q.reschedule(entry)
+	if entry.turn == nil && !entry.isReady() {
+		entry.signalIdle()
 	}
 }

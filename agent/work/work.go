@@ -94,25 +94,25 @@ type Queue[K comparable] struct {
 }
 
 // New returns a queue that collects keys and runs none before Start.
-func New[K comparable](o Options[K]) *Queue[K] {
-	o.Limit = max(o.Limit, 1)
-	if o.Group == nil {
-		o.Group = func(key K) any { return key }
+func New[K comparable](options Options[K]) *Queue[K] {
+	options.Limit = max(options.Limit, 1)
+	if options.Group == nil {
+		options.Group = func(key K) any { return key }
 	}
-	if o.GroupLimit == nil {
-		o.GroupLimit = func(any) int { return 0 }
+	if options.GroupLimit == nil {
+		options.GroupLimit = func(any) int { return 0 }
 	}
-	if o.Backoff == nil {
-		o.Backoff = Exponential(time.Second, time.Minute)
+	if options.Backoff == nil {
+		options.Backoff = Exponential(time.Second, time.Minute)
 	}
-	if o.OnError == nil {
-		o.OnError = func(K, error) {}
+	if options.OnError == nil {
+		options.OnError = func(K, error) {}
 	}
-	if o.Now == nil {
-		o.Now = time.Now
+	if options.Now == nil {
+		options.Now = time.Now
 	}
 	q := &Queue[K]{
-		options: o,
+		options: options,
 		entries: map[K]*entry[K]{},
 		groups:  map[any]*group[K]{},
 		epoch:   time.Now(),

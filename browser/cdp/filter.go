@@ -88,37 +88,37 @@ func NewFilter(o Options) *Filter {
 // response. A command that is passed on is encoded again, because Chromium
 // might interpret a name that occurs twice, or in another case, differently.
 func Parse(frame []byte) (*Command, Step) {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(frame, &m) != nil || m == nil {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(frame, &fields) != nil || fields == nil {
 		return nil, Step{
 			ToClient: [][]byte{encode(message{Error: errorBody(codeParse, "Message must be a valid JSON object")})},
 		}
 	}
-	c := &Command{Size: len(frame), id: m["id"]}
+	command := &Command{Size: len(frame), id: fields["id"]}
 	var id int32
 	var session *string
-	if json.Unmarshal(c.id, &id) != nil || isNull(c.id) {
+	if json.Unmarshal(command.id, &id) != nil || isNull(command.id) {
 		return nil, Step{
 			ToClient: [][]byte{
 				encode(message{Error: errorBody(codeInvalid, "Message must have integer 'id' property")}),
 			},
 		}
 	}
-	if raw, ok := m["sessionId"]; ok && (json.Unmarshal(raw, &session) != nil || session == nil) {
-		return nil, c.fail(codeInvalid, "Message may have a string 'sessionId' property")
+	if raw, ok := fields["sessionId"]; ok && (json.Unmarshal(raw, &session) != nil || session == nil) {
+		return nil, command.fail(codeInvalid, "Message may have a string 'sessionId' property")
 	}
 	if session != nil {
-		c.session = *session
+		command.session = *session
 	}
-	if json.Unmarshal(m["method"], &c.Method) != nil || c.Method == "" {
-		return nil, c.fail(codeInvalid, "Message must have string 'method' property")
+	if json.Unmarshal(fields["method"], &command.Method) != nil || command.Method == "" {
+		return nil, command.fail(codeInvalid, "Message must have string 'method' property")
 	}
-	if raw, ok := m["params"]; ok && !isNull(raw) {
-		if c.raw = bytes.TrimSpace(raw); c.raw[0] != '{' {
-			return nil, c.fail(codeInvalid, "Message may have object 'params' property")
+	if raw, ok := fields["params"]; ok && !isNull(raw) {
+		if command.raw = bytes.TrimSpace(raw); command.raw[0] != '{' {
+			return nil, command.fail(codeInvalid, "Message may have object 'params' property")
 		}
 	}
-	return c, Step{}
+	return command, Step{}
 }
 
 func isNull(raw json.RawMessage) bool {
@@ -144,29 +144,41 @@ func (c *Command) Refuse(why string) Step {
 }
 
 // Admit checks a command, and passes it on or answers it.
-func (f *Filter) Admit(c *Command) Step {
+func (f *Filter) Admit(command *Command) Step {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, own := f.sessions[c.session]; c.session != "" && !own {
-		return c.fail(codeSession, "Session with given id not found.")
+	if _, own := f.sessions[command.session]; command.session != "" && !own {
+		return command.fail(codeSession, "Session with given id not found.")
 	}
-	if c.Method == "Browser.close" && c.session == "" {
-		return Step{ToClient: [][]byte{encode(clientAnswer{ID: c.id, Result: encode(struct{}{})})}, End: true}
+	if command.Method == "Browser.close" && command.session == "" {
+		return Step{ToClient: [][]byte{encode(clientAnswer{ID: command.id, Result: encode(struct{}{})})}, End: true}
 	}
-	if err := f.checkLocked(c); err != nil {
-		return c.Refuse(err.Error())
+	if err := f.checkLocked(command); err != nil {
+		return command.Refuse(err.Error())
 	}
-	if c.answer != nil {
-		return Step{ToClient: [][]byte{encode(clientAnswer{ID: c.id, Result: encode(c.answer), SessionID: c.session})}}
+	if command.answer != nil {
+		return Step{
+			ToClient: [][]byte{
+				encode(clientAnswer{
+					ID:        command.id,
+					Result:    encode(command.answer),
+					SessionID: command.session,
+				}),
+			},
+		}
 	}
 	if len(f.pending) >= maxPending {
-		return c.Refuse("too many commands wait for their answers")
+		return command.Refuse("too many commands wait for their answers")
 	}
-	params := c.raw
-	if c.params != nil {
-		params = encode(c.params)
+	params := command.raw
+	if command.params != nil {
+		params = encode(command.params)
 	}
-	return Step{ToBrowser: [][]byte{f.sendLocked(c.Method, params, c.session, pending{c.id, c.session, c.result})}}
+	return Step{
+		ToBrowser: [][]byte{
+			f.sendLocked(command.Method, params, command.session, pending{command.id, command.session, command.result}),
+		},
+	}
 }
 
 // sendLocked returns a command to send to Chromium.
@@ -219,32 +231,32 @@ func (f *Filter) answerLocked(m message) Step {
 }
 
 // eventLocked passes an event of one of the client's sessions on.
-func (f *Filter) eventLocked(m message) Step {
+func (f *Filter) eventLocked(message message) Step {
 	pass := true
 	switch {
-	case m.Method == "Target.attachedToTarget":
-		return f.attachedLocked(m)
-	case m.Method == "Target.detachedFromTarget":
-		id := attached(m.Params)
+	case message.Method == "Target.attachedToTarget":
+		return f.attachedLocked(message)
+	case message.Method == "Target.detachedFromTarget":
+		id := attached(message.Params)
 		_, pass = f.sessions[id]
 		delete(f.sessions, id)
-	case m.Method == "Target.targetCreated", m.Method == "Target.targetInfoChanged":
-		pass = f.admitTargetLocked(targetIn(m.Params), m.SessionID == "")
-	case m.Method == "Target.targetDestroyed", m.Method == "Target.targetCrashed":
-		id := targetIn(m.Params).TargetID
+	case message.Method == "Target.targetCreated", message.Method == "Target.targetInfoChanged":
+		pass = f.admitTargetLocked(targetIn(message.Params), message.SessionID == "")
+	case message.Method == "Target.targetDestroyed", message.Method == "Target.targetCrashed":
+		id := targetIn(message.Params).TargetID
 		_, pass = f.targets[id]
-		if m.Method == "Target.targetDestroyed" {
+		if message.Method == "Target.targetDestroyed" {
 			delete(f.targets, id)
 		}
-	case strings.HasPrefix(m.Method, "Browser.download"):
-		m.Params = without(m.Params, "filePath") // a path on this machine
+	case strings.HasPrefix(message.Method, "Browser.download"):
+		message.Params = without(message.Params, "filePath") // a path on this machine
 	default:
-		pass = m.SessionID != "" && !strings.HasPrefix(m.Method, "Target.")
+		pass = message.SessionID != "" && !strings.HasPrefix(message.Method, "Target.")
 	}
 	if !pass {
 		return Step{}
 	}
-	return Step{ToClient: [][]byte{encode(m)}}
+	return Step{ToClient: [][]byte{encode(message)}}
 }
 
 // attachedLocked passes a new session on to the client if its target belongs to the

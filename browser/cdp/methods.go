@@ -213,8 +213,8 @@ func createTarget(f *Filter, c *Command) error {
 	return nil
 }
 
-func getTargets(_ *Filter, c *Command) error {
-	c.result = func(f *Filter, result json.RawMessage) json.RawMessage {
+func getTargets(_ *Filter, command *Command) error {
+	command.result = func(f *Filter, result json.RawMessage) json.RawMessage {
 		var all struct {
 			TargetInfos []json.RawMessage `json:"targetInfos"`
 		}
@@ -253,14 +253,14 @@ func (f *Filter) checkURL(c *Command) error {
 
 // checkResponse checks a response that replaces a server's: it may not redirect to where
 // Page.navigate may not go.
-func checkResponse(f *Filter, c *Command) error {
-	if err := c.read(); err != nil {
+func checkResponse(filter *Filter, command *Command) error {
+	if err := command.read(); err != nil {
 		return err
 	}
-	if _, ok := c.params["binaryResponseHeaders"]; ok {
+	if _, ok := command.params["binaryResponseHeaders"]; ok {
 		return errors.New("use responseHeaders in place of binaryResponseHeaders")
 	}
-	raw, ok := c.params["responseHeaders"]
+	raw, ok := command.params["responseHeaders"]
 	if !ok {
 		return nil
 	}
@@ -279,11 +279,11 @@ func checkResponse(f *Filter, c *Command) error {
 		if to.Scheme == "" {
 			continue // on the same server, or on one that the proxy checks
 		}
-		if _, err := f.o.CheckURL(to.String()); err != nil {
+		if _, err := filter.o.CheckURL(to.String()); err != nil {
 			return errRedirect
 		}
 	}
-	c.params["responseHeaders"] = encode(headers)
+	command.params["responseHeaders"] = encode(headers)
 	return nil
 }
 

@@ -156,8 +156,8 @@ func attached(raw json.RawMessage) string {
 
 // toClientLocked queues a frame for a client. A client that reads too slowly is
 // disconnected.
-func (m *Mux) toClientLocked(c *muxClient, e message, frame []byte) {
-	if c == nil || c.closed {
+func (m *Mux) toClientLocked(client *muxClient, e message, frame []byte) {
+	if client == nil || client.closed {
 		return
 	}
 	if len(frame) > m.maxFrame {
@@ -170,12 +170,12 @@ func (m *Mux) toClientLocked(c *muxClient, e message, frame []byte) {
 			SessionID: e.SessionID,
 		})
 	}
-	if c.size += len(frame); c.size > m.maxQueue {
-		m.closeLocked(c)
+	if client.size += len(frame); client.size > m.maxQueue {
+		m.closeLocked(client)
 		return
 	}
-	c.queue = append(c.queue, frame)
-	c.signal()
+	client.queue = append(client.queue, frame)
+	client.signal()
 }
 
 func (c *muxClient) signal() {
@@ -214,9 +214,9 @@ func (m *Mux) serve(conn net.Conn) {
 	m.closeLocked(c)
 }
 
-// admit makes c the client, and returns the id of its first command. The end of the
+// admit makes client the client, and returns the id of its first command. The end of the
 // previous client's connection may not have been read yet, so it waits for that.
-func (m *Mux) admit(c *muxClient) (id int64, ok bool) {
+func (m *Mux) admit(client *muxClient) (id int64, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	limit := time.NewTimer(m.leaving)
@@ -232,8 +232,8 @@ func (m *Mux) admit(c *muxClient) (id int64, ok bool) {
 			return 0, false
 		}
 	}
-	m.client = c
-	return m.nextLocked(c), true
+	m.client = client
+	return m.nextLocked(client), true
 }
 
 // pacer returns a function that pauses while a client has sent more commands than it
@@ -259,19 +259,19 @@ func (m *Mux) nextLocked(c *muxClient) int64 {
 }
 
 // write sends a client the frames queued for it.
-func (m *Mux) write(c *muxClient) {
-	w := NewFrameWriter(c.conn)
-	for range c.queued {
+func (m *Mux) write(client *muxClient) {
+	writer := NewFrameWriter(client.conn)
+	for range client.queued {
 		m.mu.Lock()
-		frames, closed := c.queue, c.closed
-		c.queue, c.size = nil, 0
+		frames, closed := client.queue, client.closed
+		client.queue, client.size = nil, 0
 		m.mu.Unlock()
 		if closed {
 			return
 		}
 		for _, frame := range frames {
-			if w.Write(frame) != nil {
-				c.conn.Close()
+			if writer.Write(frame) != nil {
+				client.conn.Close()
 				return
 			}
 		}
@@ -281,28 +281,28 @@ func (m *Mux) write(c *muxClient) {
 // answeredLocked handles the answer to one of the Mux's own commands: a client's first
 // command creates its session, the second ends it with all sessions created from it.
 func (m *Mux) answeredLocked(e message) {
-	c := m.waiting[e.ID]
+	client := m.waiting[e.ID]
 	delete(m.waiting, e.ID)
 	switch {
-	case c == nil:
-	case c.root != "":
+	case client == nil:
+	case client.root != "":
 		for id, owner := range m.sessions {
-			if owner == c {
+			if owner == client {
 				delete(m.sessions, id)
 			}
 		}
 	default:
-		c.root = attached(e.Result)
-		if c.root == "" {
-			c.conn.Close()
+		client.root = attached(e.Result)
+		if client.root == "" {
+			client.conn.Close()
 			return
 		}
-		m.sessions[c.root] = c
-		if c.closed {
-			m.detachLocked(c)
+		m.sessions[client.root] = client
+		if client.closed {
+			m.detachLocked(client)
 			return
 		}
-		m.toClientLocked(c, e, encode(message{SessionID: c.root}))
+		m.toClientLocked(client, e, encode(message{SessionID: client.root}))
 	}
 }
 

@@ -194,19 +194,19 @@ func (f *finder) manager() (packageManager, bool) {
 // installPackage installs Chromium with the system's package manager, which requires
 // root.
 func (f *finder) installPackage(ctx context.Context) error {
-	m, ok := f.manager()
+	manager, ok := f.manager()
 	if !ok {
 		return fmt.Errorf("no package manager that we know")
 	}
 	if !f.on.root {
-		return fmt.Errorf("%s needs root", m.program)
+		return fmt.Errorf("%s needs root", manager.program)
 	}
-	for _, args := range [][]string{m.before, m.install} {
+	for _, args := range [][]string{manager.before, manager.install} {
 		if args == nil {
 			continue
 		}
-		f.report("Running %s %s", m.program, strings.Join(args, " "))
-		path, err := f.on.lookPath(m.program)
+		f.report("Running %s %s", manager.program, strings.Join(args, " "))
+		path, err := f.on.lookPath(manager.program)
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func (f *finder) installPackage(ctx context.Context) error {
 			args:  args,
 			env:   []string{"DEBIAN_FRONTEND=noninteractive"},
 		}).run(ctx); err != nil {
-			return fmt.Errorf("%s: %w", m.program, err)
+			return fmt.Errorf("%s: %w", manager.program, err)
 		}
 	}
 	return nil

@@ -77,43 +77,43 @@ func Find(ctx context.Context, o Options) (Paths, error) {
 // Ready finds the browser and its driver, or installs them, which may take minutes: it
 // downloads files and, as root, installs a package of the system. Concurrent calls wait
 // for each other. The error says what was tried.
-func Ready(ctx context.Context, o Options) (Paths, error) {
-	if p, err := Find(ctx, o); err == nil {
+func Ready(ctx context.Context, options Options) (Paths, error) {
+	if p, err := Find(ctx, options); err == nil {
 		return p, nil
 	}
-	f, err := newFinder(o)
+	finder, err := newFinder(options)
 	if err != nil {
 		return Paths{}, err
 	}
-	if err := os.MkdirAll(filepath.Dir(f.driver), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(finder.driver), 0o755); err != nil {
 		return Paths{}, err
 	}
 	locking, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
-	unlock, err := lock(locking, f.driver+".lock")
+	unlock, err := lock(locking, finder.driver+".lock")
 	if err != nil {
-		return Paths{}, fmt.Errorf("another installer has been at work on %s for too long: %w", f.driver, err)
+		return Paths{}, fmt.Errorf("another installer has been at work on %s for too long: %w", finder.driver, err)
 	}
 	defer unlock()
-	if err := f.getDriver(ctx); err != nil {
+	if err := finder.getDriver(ctx); err != nil {
 		return Paths{}, err
 	}
-	if !o.Remote {
-		if err := f.installChromium(ctx); err != nil {
+	if !options.Remote {
+		if err := finder.installChromium(ctx); err != nil {
 			return Paths{}, err
 		}
 	}
-	return Find(ctx, o)
+	return Find(ctx, options)
 }
 
 // Doctor reports what works, and starts the browser once. A server without a browser
 // does everything but browser sessions, so a missing browser is only a problem if the
 // settings require one.
 func (o Options) Doctor(ctx context.Context) []agent.Finding {
-	p, err := Find(ctx, o)
+	paths, err := Find(ctx, o)
 	if err == nil && !o.Remote {
-		if err = checkStart(ctx, p.Chromium, os.Geteuid() == 0); err != nil {
-			err = fmt.Errorf("%s does not start: %w", p.browser(), err)
+		if err = checkStart(ctx, paths.Chromium, os.Geteuid() == 0); err != nil {
+			err = fmt.Errorf("%s does not start: %w", paths.browser(), err)
 		}
 	}
 	var missing *Missing
@@ -122,7 +122,7 @@ func (o Options) Doctor(ctx context.Context) []agent.Finding {
 		return []agent.Finding{{
 			OK:      true,
 			Subject: "browser",
-			Message: fmt.Sprintf("%s, driver %s at %s", p.browser(), DriverVersion, p.Driver),
+			Message: fmt.Sprintf("%s, driver %s at %s", paths.browser(), DriverVersion, paths.Driver),
 		}}
 	case errors.As(err, &missing) &&
 		o.Chromium == "" &&
@@ -165,20 +165,20 @@ type finder struct {
 	browsers string // where Playwright installs its own browsers
 }
 
-func newFinder(o Options) (*finder, error) {
-	if o.Getenv == nil {
-		o.Getenv = func(string) string { return "" }
+func newFinder(options Options) (*finder, error) {
+	if options.Getenv == nil {
+		options.Getenv = func(string) string { return "" }
 	}
-	if o.Out == nil {
-		o.Out = func(string) {}
+	if options.Out == nil {
+		options.Out = func(string) {}
 	}
-	if o.on == nil {
-		o.on = thisMachine()
+	if options.on == nil {
+		options.on = thisMachine()
 	}
-	if o.pins == nil {
-		o.pins = pins
+	if options.pins == nil {
+		options.pins = pins
 	}
-	f := &finder{Options: o, driver: o.Driver}
+	f := &finder{Options: options, driver: options.Driver}
 	if f.driver == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {

@@ -59,36 +59,36 @@ var pins = map[string]pinnedPackage{
 // download downloads a pinned package, verifies it, and unpacks the files selected by
 // keep into a folder, which must not exist yet.
 func (f *finder) download(ctx context.Context, pin, folder string, keep func(string) bool) error {
-	p := f.pins[pin]
+	pinnedPackage := f.pins[pin]
 	base, token, err := f.registry()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, downloadTime)
 	defer cancel()
-	address := base + "/" + p.name + "/-/" + p.name + "-" + p.version + ".tgz"
-	f.report("Downloading %s %s from %s", p.name, p.version, egress.Redact(base))
+	address := base + "/" + pinnedPackage.name + "/-/" + pinnedPackage.name + "-" + pinnedPackage.version + ".tgz"
+	f.report("Downloading %s %s from %s", pinnedPackage.name, pinnedPackage.version, egress.Redact(base))
 	packed, err := os.CreateTemp(filepath.Dir(folder), ".download-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(packed.Name())
 	defer packed.Close()
-	if err := f.fetchInto(ctx, packed, address, token, p.sha512); err != nil {
-		return fmt.Errorf("download of %s %s: %w", p.name, p.version, err)
+	if err := f.fetchInto(ctx, packed, address, token, pinnedPackage.sha512); err != nil {
+		return fmt.Errorf("download of %s %s: %w", pinnedPackage.name, pinnedPackage.version, err)
 	}
 	if _, err := packed.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
 	if err := unpack(packed, folder, keep); err != nil {
-		return fmt.Errorf("%s %s: %w", p.name, p.version, err)
+		return fmt.Errorf("%s %s: %w", pinnedPackage.name, pinnedPackage.version, err)
 	}
 	return nil
 }
 
-// fetchInto writes the response from an address to w, and fails if its hash is not the
+// fetchInto writes the response from an address to writer, and fails if its hash is not the
 // wanted one.
-func (f *finder) fetchInto(ctx context.Context, w io.Writer, address, token, want string) error {
+func (f *finder) fetchInto(ctx context.Context, writer io.Writer, address, token, want string) error {
 	client := egress.New(egress.Policy{Allow: anyAddress, MaxResponse: maxDownload})
 	defer client.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -107,7 +107,7 @@ func (f *finder) fetchInto(ctx context.Context, w io.Writer, address, token, wan
 		return fmt.Errorf("%s answers %s", req.URL.Host, resp.Status)
 	}
 	hash := sha512.New()
-	if _, err := io.Copy(io.MultiWriter(w, hash), resp.Body); err != nil {
+	if _, err := io.Copy(io.MultiWriter(writer, hash), resp.Body); err != nil {
 		return err
 	}
 	if got := base64.StdEncoding.EncodeToString(hash.Sum(nil)); got != want {

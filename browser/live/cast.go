@@ -78,16 +78,16 @@ type cast struct {
 	shown   frameMessage // the message that last was encoded from
 }
 
-// attach makes v a viewer of a tab; the first viewer starts the cast. If there is a
+// attach makes viewer a viewer of a tab; the first viewer starts the cast. If there is a
 // picture already, the viewer gets it at once.
-func (l *Live) attach(v *Viewer, p *browser.Page) (*cast, error) {
+func (l *Live) attach(viewer *Viewer, page *browser.Page) (*cast, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := l.casts[p]
+	c := l.casts[page]
 	if c == nil {
 		c = &cast{
 			live:    l,
-			page:    p,
+			page:    page,
 			wake:    make(chan struct{}, 1),
 			done:    make(chan struct{}),
 			viewers: map[*Viewer]Watch{},
@@ -95,11 +95,11 @@ func (l *Live) attach(v *Viewer, p *browser.Page) (*cast, error) {
 		if err := l.spawnLocked(c.run); err != nil {
 			return nil, err
 		}
-		l.casts[p] = c
+		l.casts[page] = c
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.viewers[v] = v.watch
+	c.viewers[viewer] = viewer.watch
 	notify(c.wake)
 	return c, nil
 }

@@ -200,34 +200,34 @@ func (c *clicks) press(m Mouse, now time.Time) int {
 
 // mouse sends a mouse event to the page. Viewers need not report which buttons are down
 // while the mouse moves: they are remembered here, so that dragging works.
-func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) (answer []byte, err error) {
+func (c *Controller) mouse(ctx context.Context, page *browser.Page, mouse Mouse) (answer []byte, err error) {
 	if err := c.attach(ctx, page); err != nil {
 		return nil, err
 	}
 	params := map[string]any{
-		"type":      m.Type,
-		"x":         m.X,
-		"y":         m.Y,
-		"modifiers": m.Modifiers,
-		"button":    m.Button,
+		"type":      mouse.Type,
+		"x":         mouse.X,
+		"y":         mouse.Y,
+		"modifiers": mouse.Modifiers,
+		"button":    mouse.Button,
 	}
-	bit := buttonBits[m.Button]
-	switch m.Type {
+	bit := buttonBits[mouse.Button]
+	switch mouse.Type {
 	case "mousePressed":
 		c.pressed |= bit
-		n := c.clicks.press(m, time.Now())
-		if m.Clicks > 0 {
-			n = max(n, m.Clicks)
+		n := c.clicks.press(mouse, time.Now())
+		if mouse.Clicks > 0 {
+			n = max(n, mouse.Clicks)
 		}
 		params["clickCount"] = n
-		if m.Button == "left" {
-			answer = c.offer(ctx, fmt.Sprintf("%s(%g, %g)", findField, m.X, m.Y))
+		if mouse.Button == "left" {
+			answer = c.offer(ctx, fmt.Sprintf("%s(%g, %g)", findField, mouse.X, mouse.Y))
 		}
 	case "mouseReleased":
 		c.pressed &^= bit
-		params["clickCount"] = max(c.clicks.n, m.Clicks, 1)
+		params["clickCount"] = max(c.clicks.n, mouse.Clicks, 1)
 	case "mouseWheel":
-		params["deltaX"], params["deltaY"] = m.DeltaX, m.DeltaY
+		params["deltaX"], params["deltaY"] = mouse.DeltaX, mouse.DeltaY
 	case "mouseMoved":
 		if c.pressed&1 != 0 {
 			params["button"] = "left"
@@ -239,34 +239,34 @@ func (c *Controller) mouse(ctx context.Context, page *browser.Page, m Mouse) (an
 
 // key sends a key event to the page. A printable key types its character on keyDown; a
 // char event that follows for the same key is not typed again.
-func (c *Controller) key(ctx context.Context, page *browser.Page, k Key) (answer []byte, err error) {
+func (c *Controller) key(ctx context.Context, page *browser.Page, key Key) (answer []byte, err error) {
 	if err := c.attach(ctx, page); err != nil {
 		return nil, err
 	}
-	if k.opensField() {
+	if key.opensField() {
 		if answer := c.offer(ctx, findField+"()"); answer != nil {
 			return answer, nil
 		}
 	}
 	params := map[string]any{
-		"type":      k.Type,
-		"key":       k.Key,
-		"code":      k.Code,
-		"modifiers": k.Modifiers,
+		"type":      key.Type,
+		"key":       key.Key,
+		"code":      key.Code,
+		"modifiers": key.Modifiers,
 	}
-	if id := k.virtualID(); id > 0 {
+	if id := key.virtualID(); id > 0 {
 		params["windowsVirtualKeyCode"], params["nativeVirtualKeyCode"] = id, id
 	}
-	switch k.Type {
+	switch key.Type {
 	case "keyDown":
-		text := k.text()
+		text := key.text()
 		c.typed = text
 		params["type"] = "rawKeyDown"
 		if text != "" {
 			params["type"], params["text"] = "keyDown", text
 		}
 	case "char":
-		text := k.text()
+		text := key.text()
 		if text == "" || text == c.typed {
 			c.typed = ""
 			return nil, nil

@@ -151,72 +151,72 @@ var buttonBits = map[string]int{
 	"forward": 16,
 }
 
-func (m *Mouse) parse(what string, f fields) error {
+func (m *Mouse) parse(what string, fields fields) error {
 	if !mouseTypes[what] {
 		return invalid("event", "must be mousePressed, mouseReleased, mouseMoved or mouseWheel")
 	}
-	if f.X == nil || f.Y == nil {
+	if fields.X == nil || fields.Y == nil {
 		return invalid("x", "and y are required")
 	}
-	for _, n := range []float64{*f.X, *f.Y, f.DeltaX, f.DeltaY} {
+	for _, n := range []float64{*fields.X, *fields.Y, fields.DeltaX, fields.DeltaY} {
 		if math.Abs(n) > maxCoordinate {
 			return invalid("x", "is far outside of any page")
 		}
 	}
-	if f.Button == "" {
-		f.Button = "none"
+	if fields.Button == "" {
+		fields.Button = "none"
 		if what == "mousePressed" || what == "mouseReleased" {
-			f.Button = "left"
+			fields.Button = "left"
 		}
 	}
-	if _, ok := buttonBits[f.Button]; !ok {
+	if _, ok := buttonBits[fields.Button]; !ok {
 		return invalid("button", "must be none, left, middle, right, back or forward")
 	}
-	if f.ClickCount < 0 ||
-		f.ClickCount > 3 ||
-		f.Modifiers < 0 ||
-		f.Modifiers > 15 {
+	if fields.ClickCount < 0 ||
+		fields.ClickCount > 3 ||
+		fields.Modifiers < 0 ||
+		fields.Modifiers > 15 {
 		return invalid("modifiers", "must be 0 to 15, and clickCount 0 to 3")
 	}
 	*m = Mouse{
 		Type:      what,
-		X:         *f.X,
-		Y:         *f.Y,
-		Button:    f.Button,
-		DeltaX:    f.DeltaX,
-		DeltaY:    f.DeltaY,
-		Modifiers: f.Modifiers,
-		Clicks:    f.ClickCount,
+		X:         *fields.X,
+		Y:         *fields.Y,
+		Button:    fields.Button,
+		DeltaX:    fields.DeltaX,
+		DeltaY:    fields.DeltaY,
+		Modifiers: fields.Modifiers,
+		Clicks:    fields.ClickCount,
 	}
 	return nil
 }
 
-func (k *Key) parse(what string, f fields) error {
+func (k *Key) parse(what string, fields fields) error {
 	switch {
 	case what != "keyDown" && what != "keyUp" && what != "char":
 		return invalid("event", "must be keyDown, keyUp or char")
-	case len(f.Key) > maxKeyText || len(f.Code) > maxKeyText || len(f.Text) > maxKeyText:
+	case len(fields.Key) > maxKeyText || len(fields.Code) > maxKeyText || len(fields.Text) > maxKeyText:
 		return invalid("key", "is too long")
-	case f.Key == "" && f.Text == "":
+	case fields.Key == "" && fields.Text == "":
 		return invalid("key", "is required")
-	case f.Modifiers < 0 || f.Modifiers > 15:
+	case fields.Modifiers < 0 || fields.Modifiers > 15:
 		return invalid("modifiers", "must be 0 to 15")
-	case f.KeyCode < 0 || f.KeyCode > 0xffff:
+	case fields.KeyCode < 0 || fields.KeyCode > 0xffff:
 		return invalid("keyCode", "must be 0 to 65535")
 	}
 	*k = Key{
 		Type:      what,
-		Key:       f.Key,
-		Code:      f.Code,
-		Text:      f.Text,
-		VirtualID: f.KeyCode,
-		Modifiers: f.Modifiers,
+		Key:       fields.Key,
+		Code:      fields.Code,
+		Text:      fields.Text,
+		VirtualID: fields.KeyCode,
+		Modifiers: fields.Modifiers,
 	}
 	return nil
 }
 
-func (in *Input) navigation(f fields) error {
-	in.Action, in.URL = f.Action, strings.TrimSpace(f.URL)
+func (in *Input) navigation(fields fields) error {
+	in.Action, in.URL = fields.Action, strings.TrimSpace(fields.URL)
 	if in.Action == "" && in.URL != "" {
 		in.Action = "goto"
 	}

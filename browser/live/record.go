@@ -68,16 +68,16 @@ type Recording struct {
 // Recording starts to record a session, unless it is being recorded already, and
 // returns a reader of all events kept so far and those that follow. With a pageID, it
 // only reads the events of that tab.
-func (l *Live) Recording(s *browser.Session, pageID string) (*Recording, error) {
+func (l *Live) Recording(session *browser.Session, pageID string) (*Recording, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r := l.recordings[s]
+	r := l.recordings[session]
 	if r == nil {
 		name := make([]byte, 16)
 		_, _ = rand.Read(name) // never fails, see crypto/rand
 		r = &recording{
 			live:     l,
-			session:  s,
+			session:  session,
 			binding:  "_" + hex.EncodeToString(name),
 			payloads: make(chan payload, maxPayloads),
 			done:     make(chan struct{}),
@@ -87,7 +87,7 @@ func (l *Live) Recording(s *browser.Session, pageID string) (*Recording, error) 
 		if err := l.spawnLocked(r.run); err != nil {
 			return nil, err
 		}
-		l.recordings[s] = r
+		l.recordings[session] = r
 	}
 	return &Recording{recording: r, pageID: pageID}, nil
 }
@@ -182,13 +182,13 @@ func (r *recording) run(ctx context.Context) {
 
 // recordPage has a tab's documents, the current one and later ones, report their events
 // until the tab is closed.
-func (r *recording) recordPage(ctx context.Context, p *browser.Page) {
-	cdp, err := p.CDP(ctx)
+func (r *recording) recordPage(ctx context.Context, page *browser.Page) {
+	cdp, err := page.CDP(ctx)
 	if err != nil {
 		return // the tab has been closed in the meantime
 	}
 	cdp.On("Runtime.bindingCalled", func(params map[string]any) {
-		r.onBinding(p.ID(), params)
+		r.onBinding(page.ID(), params)
 	})
 	for _, call := range []struct {
 		method string
@@ -201,13 +201,13 @@ func (r *recording) recordPage(ctx context.Context, p *browser.Page) {
 		{"Runtime.evaluate", map[string]any{"expression": r.script}},
 	} {
 		if err := send(ctx, cdp, call.method, call.params); err != nil {
-			r.live.log.Debug("record tab", "page", p.ID(), "method", call.method, "error", err)
+			r.live.log.Debug("record tab", "page", page.ID(), "method", call.method, "error", err)
 			break
 		}
 	}
 	select {
 	case <-ctx.Done():
-	case <-p.Done():
+	case <-page.Done():
 	}
 	ended, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
@@ -249,9 +249,9 @@ func (r *recording) add(p payload) {
 }
 
 // parseEvents parses a batch and adds the tab's id to each event.
-func parseEvents(p payload) []event {
+func parseEvents(payload payload) []event {
 	var raws []json.RawMessage
-	if json.Unmarshal([]byte(p.events), &raws) != nil {
+	if json.Unmarshal([]byte(payload.events), &raws) != nil {
 		return nil
 	}
 	var events []event
@@ -266,8 +266,8 @@ func parseEvents(p payload) []event {
 			raw[0] != '{' {
 			continue
 		}
-		tagged := append([]byte(`{"pageId":"`+p.pageID+`",`), raw[1:]...)
-		events = append(events, event{p.pageID, *head.Type, tagged})
+		tagged := append([]byte(`{"pageId":"`+payload.pageID+`",`), raw[1:]...)
+		events = append(events, event{payload.pageID, *head.Type, tagged})
 	}
 	return events
 }
@@ -275,23 +275,23 @@ func parseEvents(p payload) []event {
 // trim drops the oldest events if there are too many, and those after them that cannot
 // be replayed without them, up to the next snapshot if there is one.
 func (r *recording) trim() {
-	n, bytes := 0, r.bytes
-	for n < len(r.events) && (len(r.events)-n > maxEvents || bytes > maxEventBytes) {
-		bytes -= len(r.events[n].raw)
-		n++
+	count, bytes := 0, r.bytes
+	for count < len(r.events) && (len(r.events)-count > maxEvents || bytes > maxEventBytes) {
+		bytes -= len(r.events[count].raw)
+		count++
 	}
-	if n == 0 {
+	if count == 0 {
 		return
 	}
-	for i := n; i < len(r.events); i++ {
+	for i := count; i < len(r.events); i++ {
 		if r.events[i].kind == metaEvent {
-			n = i
+			count = i
 			break
 		}
 	}
-	for _, e := range r.events[:n] {
+	for _, e := range r.events[:count] {
 		r.bytes -= len(e.raw)
 	}
-	r.events = append([]event(nil), r.events[n:]...)
-	r.first += int64(n)
+	r.events = append([]event(nil), r.events[count:]...)
+	r.first += int64(count)
 }

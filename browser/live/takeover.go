@@ -34,65 +34,65 @@ func (t *takeover) current() agent.Takeover {
 // RequestTakeover requests a person. Scripted actions continue until one comes.
 func (l *Live) RequestTakeover(
 	ctx context.Context,
-	s *browser.Session,
-	o agent.TakeoverOptions,
+	session *browser.Session,
+	options agent.TakeoverOptions,
 ) (agent.Takeover, error) {
-	if err := o.Validate(); err != nil {
+	if err := options.Validate(); err != nil {
 		return agent.Takeover{}, err
 	}
 	now := agent.Now()
 	t := agent.Takeover{
 		ID:        agent.NewID(agent.KindTakeover),
-		SessionID: s.ID(),
-		Reason:    o.Reason,
-		Timeout:   int(o.Duration() / time.Second),
+		SessionID: session.ID(),
+		Reason:    options.Reason,
+		Timeout:   int(options.Duration() / time.Second),
 		CreatedAt: now,
-		ExpiresAt: agent.At(now.Add(o.Duration())),
+		ExpiresAt: agent.At(now.Add(options.Duration())),
 	}
-	made, err := s.DB().CreateTakeover(ctx, t)
+	made, err := session.DB().CreateTakeover(ctx, t)
 	if err != nil {
 		return agent.Takeover{}, err
 	}
 	open := &takeover{
 		id:    t.ID,
-		until: now.Add(o.Duration()),
+		until: now.Add(options.Duration()),
 		state: made,
 	}
 	open.ended, open.end = context.WithCancel(context.Background())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.spawnLocked(func(life context.Context) {
-		l.awaitEnd(life, s, open)
+		l.awaitEnd(life, session, open)
 	}); err != nil {
 		return agent.Takeover{}, err // the session's end, which comes now, ends the row
 	}
-	l.takeovers[s.ID()] = open
+	l.takeovers[session.ID()] = open
 	return l.withLink(made), nil
 }
 
 // awaitEnd waits for the end of a takeover, and ends it when its time is up.
-func (l *Live) awaitEnd(life context.Context, s *browser.Session, t *takeover) {
-	timer := time.NewTimer(time.Until(t.until))
+func (l *Live) awaitEnd(life context.Context, session *browser.Session, takeover *takeover) {
+	timer := time.NewTimer(time.Until(takeover.until))
 	defer timer.Stop()
-	defer t.end()
+	defer takeover.end()
 	defer func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if l.takeovers[s.ID()] == t {
-			delete(l.takeovers, s.ID())
+		if l.takeovers[session.ID()] == takeover {
+			delete(l.takeovers, session.ID())
 		}
 	}()
 	select {
-	case <-t.ended.Done():
-	case <-s.Done(): // its row ends with the session's
+	case <-takeover.ended.Done():
+	case <-session.Done(): // its row ends with the session's
 	case <-life.Done():
 	case <-timer.C:
 		ctx, cancel := context.WithTimeout(life, callTimeout)
 		defer cancel()
-		if _, err := l.changeStatus(ctx, s, t, agent.TakeoverExpired); err != nil &&
+		if _, err := l.changeStatus(ctx, session, takeover, agent.TakeoverExpired); err != nil &&
 			agent.ErrorCode(err) != agent.CodeConflict &&
 			life.Err() == nil {
-			l.log.Error("end takeover", "takeover", t.id, "error", err)
+			l.log.Error("end takeover", "takeover", takeover.id, "error", err)
 		}
 	}
 }
@@ -156,54 +156,54 @@ func (l *Live) CancelTakeover(ctx context.Context, db *store.DB, id string) erro
 
 func (l *Live) changeStatus(
 	ctx context.Context,
-	s *browser.Session,
-	t *takeover,
+	session *browser.Session,
+	takeover *takeover,
 	to agent.TakeoverStatus,
 ) (agent.Takeover, error) {
-	t.transition.Lock()
-	defer t.transition.Unlock()
-	if now := t.current(); now.Status == to && to == agent.TakeoverActive {
+	takeover.transition.Lock()
+	defer takeover.transition.Unlock()
+	if now := takeover.current(); now.Status == to && to == agent.TakeoverActive {
 		return now, nil
 	}
-	active := t.current().Status == agent.TakeoverActive
+	active := takeover.current().Status == agent.TakeoverActive
 	if active {
 		// Subscribers that are notified of its end find the session ready for
 		// actions.
-		if err := s.Takeover(ctx, false); err != nil {
-			return t.current(), err
+		if err := session.Takeover(ctx, false); err != nil {
+			return takeover.current(), err
 		}
 	}
-	moved, err := s.DB().MoveTakeover(ctx, s.ID(), t.id, to)
+	moved, err := session.DB().MoveTakeover(ctx, session.ID(), takeover.id, to)
 	if err != nil {
 		if active && agent.ErrorCode(err) != agent.CodeConflict {
-			err = errors.Join(err, s.Takeover(context.WithoutCancel(ctx), true))
+			err = errors.Join(err, session.Takeover(context.WithoutCancel(ctx), true))
 		}
 		return moved, err
 	}
-	t.mu.Lock()
-	t.state = moved
-	t.mu.Unlock()
+	takeover.mu.Lock()
+	takeover.state = moved
+	takeover.mu.Unlock()
 	if !moved.Status.Open() {
-		t.end()
+		takeover.end()
 	}
-	return l.withLink(moved), s.Takeover(ctx, moved.Status == agent.TakeoverActive)
+	return l.withLink(moved), session.Takeover(ctx, moved.Status == agent.TakeoverActive)
 }
 
 // status returns the message with the state of a session.
-func (l *Live) status(s *browser.Session) []byte {
+func (l *Live) status(session *browser.Session) []byte {
 	l.mu.Lock()
-	t := l.takeovers[s.ID()]
+	takeover := l.takeovers[session.ID()]
 	l.mu.Unlock()
 	message := struct {
 		Type     string              `json:"type"`
 		Status   agent.SessionStatus `json:"status"`
 		Viewport agent.Viewport      `json:"viewport"`
 		Takeover *takeoverState      `json:"takeover"`
-	}{"status", s.Status(), s.Viewport(), nil}
-	if t != nil {
-		if now := t.current(); now.Status.Open() {
+	}{"status", session.Status(), session.Viewport(), nil}
+	if takeover != nil {
+		if now := takeover.current(); now.Status.Open() {
 			message.Takeover = &takeoverState{
-				ID:        t.id,
+				ID:        takeover.id,
 				Status:    now.Status,
 				Reason:    now.Reason,
 				ExpiresAt: now.ExpiresAt,

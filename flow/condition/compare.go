@@ -35,8 +35,8 @@ const maxNumber = 400
 
 // number parses a value as a finite decimal number, and returns the text it
 // parsed.
-func number(v any) (f float64, digits string, ok bool) {
-	switch v := v.(type) {
+func number(value any) (f float64, digits string, ok bool) {
+	switch v := value.(type) {
 	case float64:
 		return v, text(v), !math.IsNaN(v) && !math.IsInf(v, 0)
 	case int, int64:
@@ -61,7 +61,7 @@ func number(v any) (f float64, digits string, ok bool) {
 // compareNumbers returns -1, 0 or 1; ok is false unless both are numbers.
 // Integers that float64 cannot distinguish, such as long ids, are compared
 // digit by digit.
-func compareNumbers(value, operand any) (c int, ok bool) {
+func compareNumbers(value, operand any) (code int, ok bool) {
 	a, aDigits, ok := number(value)
 	if !ok {
 		return 0, false

@@ -93,11 +93,11 @@ func Operators() []string {
 // Parse reads conditions from a node's data: a list of objects {left, operator,
 // right}. Nil yields none. It performs the checks of Check. field names the
 // list in the error, an *agent.Error with details {field}.
-func Parse(field string, v any) ([]Condition, error) {
-	if v == nil {
+func Parse(field string, value any) ([]Condition, error) {
+	if value == nil {
 		return nil, nil
 	}
-	list, ok := v.([]any)
+	list, ok := value.([]any)
 	if !ok {
 		return nil, agent.Invalid(field, "must be a list of conditions")
 	}

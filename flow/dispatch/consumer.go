@@ -60,22 +60,22 @@ func (c *consumer) run(ctx context.Context, db *store.DB) (work.Next, error) {
 		f.single--
 		limit = 1
 	}
-	t, err := c.turn(ctx, db, limit)
+	turn, err := c.turn(ctx, db, limit)
 	switch {
 	case ctx.Err() != nil || db.Gone():
 		return work.Next{}, err
 	case err == nil:
 		f.failures = 0
-	case t.passed: // another event failed than before
+	case turn.passed: // another event failed than before
 		f = failing{failures: 1, single: batchSize}
 	default:
 		f = failing{failures: f.failures + 1, single: batchSize}
 	}
 	if f.failures >= skipAfter && c.skip(ctx, db, err) == nil {
-		f.failures, err, t.more = 0, nil, true
+		f.failures, err, turn.more = 0, nil, true
 	}
 	c.set(db, f)
-	return t.next(), err
+	return turn.next(), err
 }
 
 func (c *consumer) get(db *store.DB) failing {
@@ -113,27 +113,27 @@ func (t turn) next() work.Next {
 
 // turn dispatches the next events of an agent to the consumer.
 func (c *consumer) turn(ctx context.Context, db *store.DB, limit int) (turn, error) {
-	u, err := db.Undelivered(ctx, c.Name, limit)
+	undelivered, err := db.Undelivered(ctx, c.Name, limit)
 	if err != nil {
 		return turn{}, err
 	}
-	if u.NoSubscribers {
+	if undelivered.NoSubscribers {
 		return turn{noSubscribers: true}, nil
 	}
-	passed := u.Last
-	if len(u.Events) > 0 {
+	passed := undelivered.Last
+	if len(undelivered.Events) > 0 {
 		var handled int
-		if handled, err = c.handle(ctx, db, u.Events); handled < len(u.Events) {
-			passed = u.Events[handled].Seq - 1
+		if handled, err = c.handle(ctx, db, undelivered.Events); handled < len(undelivered.Events) {
+			passed = undelivered.Events[handled].Seq - 1
 		}
 	}
-	if passed <= u.After {
+	if passed <= undelivered.After {
 		return turn{}, err
 	}
 	if err := db.PassEvents(context.WithoutCancel(ctx), c.Name, passed); err != nil {
 		return turn{}, err
 	}
-	return turn{passed: true, more: u.More || passed < u.Last}, err
+	return turn{passed: true, more: undelivered.More || passed < undelivered.Last}, err
 }
 
 // handle calls the consumer with a time limit. A panic becomes an error.

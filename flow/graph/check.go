@@ -16,29 +16,29 @@ func isTemplate(v any) bool {
 }
 
 // checkData checks the data of a node. An executable node must be complete.
-func checkData(n *agent.Node, executable bool, complain func(field, issue string)) {
-	t, known := Lookup(n.Type)
-	checkFields(Common, n.Data, "data.", false, complain)
+func checkData(node *agent.Node, executable bool, complain func(field, issue string)) {
+	t, known := Lookup(node.Type)
+	checkFields(Common, node.Data, "data.", false, complain)
 	if !known {
 		if executable {
-			complain("type", "is unknown: "+agent.Clip(n.Type, 60))
+			complain("type", "is unknown: "+agent.Clip(node.Type, 60))
 		}
 		return
 	}
-	checkFields(t.Data, n.Data, "data.", executable, complain)
-	if n.Type == agent.NodeTrigger {
-		agent.CheckHookAuth(n.Data["auth"], executable, complain)
-		checkForm(n.Data, executable, complain)
+	checkFields(t.Data, node.Data, "data.", executable, complain)
+	if node.Type == agent.NodeTrigger {
+		agent.CheckHookAuth(node.Data["auth"], executable, complain)
+		checkForm(node.Data, executable, complain)
 	}
-	if n.Type == nodeTable && executable {
-		checkTable(n.Data, complain)
+	if node.Type == nodeTable && executable {
+		checkTable(node.Data, complain)
 	}
 	if !executable || t.OneOf == nil {
 		return
 	}
 	given := 0
 	for _, name := range t.OneOf {
-		if v := n.Data[name]; v != nil && v != "" {
+		if v := node.Data[name]; v != nil && v != "" {
 			given++
 		}
 	}
@@ -103,22 +103,22 @@ func checkFields(
 	executable bool,
 	complain func(field, issue string),
 ) {
-	for _, f := range fields {
-		v := data[f.Name]
+	for _, field := range fields {
+		value := data[field.Name]
 		switch {
-		case v == nil:
-			if f.Required && executable {
-				complain(path+f.Name, "is required")
+		case value == nil:
+			if field.Required && executable {
+				complain(path+field.Name, "is required")
 			}
-		case v == "" && f.Required && executable:
-			complain(path+f.Name, "is required")
-		case isTemplate(v):
+		case value == "" && field.Required && executable:
+			complain(path+field.Name, "is required")
+		case isTemplate(value):
 		default:
-			if issue := f.check(v); issue != "" {
-				complain(path+f.Name, issue)
+			if issue := field.check(value); issue != "" {
+				complain(path+field.Name, issue)
 			}
-			if inner, ok := v.(map[string]any); ok && f.Strict {
-				checkFields(f.Fields, inner, path+f.Name+".", false, complain)
+			if inner, ok := value.(map[string]any); ok && field.Strict {
+				checkFields(field.Fields, inner, path+field.Name+".", false, complain)
 			}
 		}
 	}
@@ -135,12 +135,12 @@ var kindNames = map[string]string{
 }
 
 // check returns what is wrong with a value that is not a template, or "".
-func (f *Field) check(v any) string {
+func (f *Field) check(item any) string {
 	for _, kind := range f.Kinds {
-		if !isKind(kind, v) {
+		if !isKind(kind, item) {
 			continue
 		}
-		switch value := v.(type) {
+		switch value := item.(type) {
 		case string:
 			if f.Enum != nil &&
 				!slices.Contains(f.Enum, value) &&
@@ -186,28 +186,28 @@ func checkEntries(kind string, list []any) string {
 		return ""
 	}
 	seen := map[string]bool{}
-	for i, entry := range list {
+	for index, entry := range list {
 		object, ok := entry.(map[string]any)
 		if !ok {
-			return fmt.Sprintf("must be a list of objects; entry %d is not an object", i)
+			return fmt.Sprintf("must be a list of objects; entry %d is not an object", index)
 		}
 		if kind == "conditions" {
 			if _, ok := object["operator"].(string); !ok {
-				return fmt.Sprintf("is missing an operator in entry %d", i)
+				return fmt.Sprintf("is missing an operator in entry %d", index)
 			}
 			continue
 		}
 		id, ok := object["id"].(string)
 		switch {
 		case !ok || id == "":
-			return fmt.Sprintf("is missing an id in entry %d", i)
+			return fmt.Sprintf("is missing an id in entry %d", index)
 		case seen[id] || id == agent.HandleError || id == handleDefault:
-			return fmt.Sprintf("has a duplicate id in entry %d", i)
+			return fmt.Sprintf("has a duplicate id in entry %d", index)
 		}
 		seen[id] = true
 		conditions, given := object["conditions"]
 		if list, ok := conditions.([]any); given && !ok {
-			return fmt.Sprintf("is missing a list of conditions in entry %d", i)
+			return fmt.Sprintf("is missing a list of conditions in entry %d", index)
 		} else if issue := checkEntries("conditions", list); issue != "" {
 			return issue
 		}

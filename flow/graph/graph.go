@@ -58,29 +58,29 @@ func Parse(nodes []agent.RawNode, edges []agent.RawEdge, executable bool) (*Grap
 // read, or nil if nodes or edges cannot be.
 func Read(nodes []agent.RawNode, edges []agent.RawEdge, executable bool) (*Graph, agent.Issues) {
 	is := checkGraphSize(nodes, edges)
-	g := &Graph{byID: map[string]int{}}
+	graph := &Graph{byID: map[string]int{}}
 	for i := 0; i < len(nodes) && (len(is) == 0 || i > 0); i++ {
-		g.parseNode(i, nodes[i], &is)
+		graph.parseNode(i, nodes[i], &is)
 	}
 	if len(is) > 0 {
 		return nil, is
 	}
 	ids := map[string]bool{}
-	g.Out = make([][]int, len(g.Nodes))
+	graph.Out = make([][]int, len(graph.Nodes))
 	for i, raw := range edges {
-		g.parseEdge(i, raw, ids, &is)
+		graph.parseEdge(i, raw, ids, &is)
 	}
 	whole := len(is) == 0
-	for i := range g.Nodes {
-		g.checkNode(i, executable, &is)
+	for i := range graph.Nodes {
+		graph.checkNode(i, executable, &is)
 	}
 	if whole && executable {
-		g.checkStructure(&is)
+		graph.checkStructure(&is)
 	}
 	if !whole {
 		return nil, is
 	}
-	return g, is
+	return graph, is
 }
 
 func checkGraphSize(nodes []agent.RawNode, edges []agent.RawEdge) (is agent.Issues) {
@@ -104,16 +104,16 @@ func checkGraphSize(nodes []agent.RawNode, edges []agent.RawEdge) (is agent.Issu
 }
 
 // parseNode parses one node. Keys of the wrong type are reported by name.
-func (g *Graph) parseNode(i int, raw agent.RawNode, is *agent.Issues) {
-	field := fmt.Sprintf("nodes[%d]", i)
+func (g *Graph) parseNode(index int, raw agent.RawNode, is *agent.Issues) {
+	field := fmt.Sprintf("nodes[%d]", index)
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
 		is.Add(field, "must be an object")
 		return
 	}
-	var n agent.Node
+	var node agent.Node
 	id, ok := readString(given["id"])
-	n.ID = id
+	node.ID = id
 	switch {
 	case !ok || id == "":
 		is.Add(field+".id", "is required and must be a string")
@@ -126,17 +126,17 @@ func (g *Graph) parseNode(i int, raw agent.RawNode, is *agent.Issues) {
 		is.AddNode(id, field+".id", "must be unique; two nodes have this id")
 		return
 	}
-	if n.Type, ok = readString(given["type"]); !ok || n.Type == "" {
+	if node.Type, ok = readString(given["type"]); !ok || node.Type == "" {
 		is.AddNode(id, field+".type", "is required and must be a string")
 	}
-	if data := given["data"]; len(data) > 0 && json.Unmarshal(data, &n.Data) != nil {
+	if data := given["data"]; len(data) > 0 && json.Unmarshal(data, &node.Data) != nil {
 		is.AddNode(id, field+".data", "must be an object")
 	}
-	if p := given["position"]; len(p) > 0 && json.Unmarshal(p, &n.Position) != nil {
+	if p := given["position"]; len(p) > 0 && json.Unmarshal(p, &node.Position) != nil {
 		is.AddNode(id, field+".position", "must be an object with the numbers x and y")
 	}
 	g.byID[id] = len(g.Nodes)
-	g.Nodes = append(g.Nodes, n)
+	g.Nodes = append(g.Nodes, node)
 }
 
 // readString parses a JSON string. A missing value or null yields "".
@@ -148,8 +148,8 @@ func readString(raw json.RawMessage) (s string, ok bool) {
 	return s, err == nil
 }
 
-func (g *Graph) parseEdge(i int, raw agent.RawEdge, ids map[string]bool, is *agent.Issues) {
-	field := fmt.Sprintf("edges[%d]", i)
+func (g *Graph) parseEdge(index int, raw agent.RawEdge, ids map[string]bool, is *agent.Issues) {
+	field := fmt.Sprintf("edges[%d]", index)
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
 		is.Add(field, "must be an object")

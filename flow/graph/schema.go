@@ -42,13 +42,13 @@ type Schema map[string]any
 
 // MakeCatalog returns the catalog of all node types.
 func MakeCatalog() Catalog {
-	c := Catalog{
+	catalog := Catalog{
 		Groups: Groups,
 		Common: schemaOf(Common),
 		Types:  make([]Entry, len(Types)),
 	}
-	for i, t := range Types {
-		e := Entry{
+	for index, t := range Types {
+		entry := Entry{
 			Type:          t.Name,
 			Label:         t.Label,
 			Group:         t.Group,
@@ -64,18 +64,18 @@ func MakeCatalog() Catalog {
 			Documentation: t.Docs,
 		}
 		if t.Cases {
-			e.HandlesFrom = "cases"
+			entry.HandlesFrom = "cases"
 		}
 		if t.OneOf != nil {
 			var ways []any
 			for _, name := range t.OneOf {
 				ways = append(ways, Schema{"required": []string{name}})
 			}
-			e.Data["oneOf"] = ways
+			entry.Data["oneOf"] = ways
 		}
-		c.Types[i] = e
+		catalog.Types[index] = entry
 	}
-	return c
+	return catalog
 }
 
 func orEmpty(list []string) []string {

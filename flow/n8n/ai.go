@@ -18,60 +18,60 @@ func chatDefault(u *unit) string {
 }
 
 // convertAgent converts an agent or a chain, with its helpers, to a chat node.
-func convertAgent(c *converter, u *unit) {
-	e := c.each(u)
-	kind := shortKind(u.kind)
-	if a := u.p.text("agent"); a == "sqlAgent" || a == "planAndExecuteAgent" {
-		u.fail("AGENT", "The agent type "+a+" has no counterpart.")
+func convertAgent(converter *converter, unit *unit) {
+	env := converter.each(unit)
+	kind := shortKind(unit.kind)
+	if a := unit.p.text("agent"); a == "sqlAgent" || a == "planAndExecuteAgent" {
+		unit.fail("AGENT", "The agent type "+a+" has no counterpart.")
 	}
-	prompt := u.p.at("text")
+	prompt := unit.p.at("text")
 	switch {
-	case prompt == nil && u.p.has("prompt"):
-		prompt = u.p.at("prompt")
-	case prompt == nil && u.p.has("query"):
-		prompt = u.p.at("query")
-	case prompt == nil || u.p.text("promptType") == "auto":
-		prompt = chatDefault(u)
+	case prompt == nil && unit.p.has("prompt"):
+		prompt = unit.p.at("prompt")
+	case prompt == nil && unit.p.has("query"):
+		prompt = unit.p.at("query")
+	case prompt == nil || unit.p.text("promptType") == "auto":
+		prompt = chatDefault(unit)
 	}
-	data := map[string]any{"prompt": e.value(prompt)}
-	e.instructions(data)
-	e.helpers(data)
-	if n := u.p.number("options.maxIterations", 0); n >= 1 {
+	data := map[string]any{"prompt": env.value(prompt)}
+	env.instructions(data)
+	env.helpers(data)
+	if n := unit.p.number("options.maxIterations", 0); n >= 1 {
 		data["max_steps"] = n
 	}
 	if kind == "chainSummarization" {
-		data["prompt"] = "Summarize this text:\n\n" + fmt.Sprint(e.wholeItem())
-		u.approximate(
+		data["prompt"] = "Summarize this text:\n\n" + fmt.Sprint(env.wholeItem())
+		unit.approximate(
 			"SUMMARY",
 			"The text is summarized at once, and not in parts; put the field to summarize into the prompt.",
 		)
 	}
 	if kind == "chainRetrievalQa" {
 		data["sources"] = true
-		u.approximate("KNOWLEDGE", "It answers from the agent's sources: add what the vector store held.")
+		unit.approximate("KNOWLEDGE", "It answers from the agent's sources: add what the vector store held.")
 	}
-	s := e.emit("chat", data)
-	if u.unsupported {
+	stream := env.emit("chat", data)
+	if unit.unsupported {
 		return
 	}
-	id := u.id
+	id := unit.id
 	text, object := "nodes."+id+".text", "nodes."+id+".json"
 	js := fmt.Sprintf("nodes[%q]", id)
 	switch {
 	case data["output_schema"] != nil:
-		s.ref = ref{
+		stream.ref = ref{
 			fields: map[string]string{"output": object},
 			closed: true,
 			js:     fmt.Sprintf("({ output: %s?.json })", js),
 		}
 	case kind == "agent":
-		s.ref = ref{
+		stream.ref = ref{
 			fields: map[string]string{"output": text},
 			closed: true,
 			js:     fmt.Sprintf("({ output: %s?.text })", js),
 		}
 	default:
-		s.ref = ref{
+		stream.ref = ref{
 			fields: map[string]string{
 				"text":          text,
 				"response":      text,
@@ -86,13 +86,13 @@ func convertAgent(c *converter, u *unit) {
 }
 
 // instructions sets the system prompt.
-func (e *env) instructions(data map[string]any) {
-	p := e.u.p
-	if p.has("options.systemMessage") {
-		data["system_prompt"] = e.value(p.at("options.systemMessage"))
+func (env *env) instructions(data map[string]any) {
+	params := env.u.p
+	if params.has("options.systemMessage") {
+		data["system_prompt"] = env.value(params.at("options.systemMessage"))
 	}
-	for _, m := range p.objects("messages.messageValues") {
-		text := fmt.Sprint(e.value(m["message"]))
+	for _, m := range params.objects("messages.messageValues") {
+		text := fmt.Sprint(env.value(m["message"]))
 		if m["message"] == nil {
 			continue
 		}
@@ -100,7 +100,7 @@ func (e *env) instructions(data map[string]any) {
 		case "SystemMessagePromptTemplate":
 			appendParagraph(data, "system_prompt", text)
 		default:
-			e.u.approximate("MESSAGES", "Further messages of the prompt become parts of its text.")
+			env.u.approximate("MESSAGES", "Further messages of the prompt become parts of its text.")
 			data["prompt"] = text + "\n\n" + fmt.Sprint(data["prompt"])
 		}
 	}
@@ -115,35 +115,35 @@ func appendParagraph(data map[string]any, key, text string) {
 }
 
 // helpers reads models, memories, tools and parsers.
-func (e *env) helpers(data map[string]any) {
-	u := e.u
-	for _, kind := range sortedKeys(u.helpers) {
-		for _, h := range u.helpers[kind] {
+func (env *env) helpers(data map[string]any) {
+	unit := env.u
+	for _, kind := range sortedKeys(unit.helpers) {
+		for _, h := range unit.helpers[kind] {
 			switch kind {
 			case "ai_languageModel":
-				e.model(h, data)
+				env.model(h, data)
 			case "ai_memory":
-				e.memory(h, data)
+				env.memory(h, data)
 			case "ai_outputParser":
-				e.parser(h, data)
+				env.parser(h, data)
 			case "ai_tool":
-				e.tool(h, data)
+				env.tool(h, data)
 			case "ai_retriever", "ai_vectorStore", "ai_document", "ai_textSplitter":
 				if kind == "ai_document" || kind == "ai_textSplitter" {
 					h.approximate("KNOWLEDGE", "Texts are not split for the model here.")
-					h.nodeID = u.id
+					h.nodeID = unit.id
 					continue
 				}
 				data["sources"] = true
 				h.approximate("KNOWLEDGE", "Answers come from the agent's sources: add what the vector store held.")
-				h.nodeID = u.id
-				h.markHelpers(u.id)
+				h.nodeID = unit.id
+				h.markHelpers(unit.id)
 			}
 		}
 	}
 }
 
-func (e *env) model(h *unit, data map[string]any) {
+func (env *env) model(h *unit, data map[string]any) {
 	name := h.p.or("model", h.p.or("modelName", h.p.text("modelId")))
 	message := "The agent's own model answers."
 	if name != "" && !strings.HasPrefix(name, "=") {
@@ -156,13 +156,13 @@ func (e *env) model(h *unit, data map[string]any) {
 		data["temperature"] = t
 	}
 	h.approximate("MODEL", message)
-	h.nodeID = e.u.id
+	h.nodeID = env.u.id
 }
 
 // memory continues the conversation that started the workflow.
-func (e *env) memory(h *unit, data map[string]any) {
-	h.nodeID = e.u.id
-	for _, other := range e.c.byName {
+func (env *env) memory(h *unit, data map[string]any) {
+	h.nodeID = env.u.id
+	for _, other := range env.c.byName {
 		if _, ok := messageTriggers[shortKind(other.kind)]; ok {
 			data["conversation_id"] = "{{conversation.id}}"
 			h.approximate("MEMORY", "The conversation is the memory: all of it, as far as the model can read.")
@@ -176,38 +176,38 @@ func (e *env) memory(h *unit, data map[string]any) {
 }
 
 // parser sets the schema to which answers conform.
-func (e *env) parser(h *unit, data map[string]any) {
-	h.nodeID = e.u.id
-	if shortKind(h.kind) == "outputParserAutofixing" {
-		for _, inner := range h.helpers["ai_outputParser"] {
-			e.parser(inner, data)
+func (env *env) parser(unit *unit, data map[string]any) {
+	unit.nodeID = env.u.id
+	if shortKind(unit.kind) == "outputParserAutofixing" {
+		for _, inner := range unit.helpers["ai_outputParser"] {
+			env.parser(inner, data)
 		}
-		for _, model := range h.helpers["ai_languageModel"] {
-			model.nodeID = e.u.id
+		for _, model := range unit.helpers["ai_languageModel"] {
+			model.nodeID = env.u.id
 			model.approximate("MODEL", "The agent's own model answers.")
 		}
 		return
 	}
-	schema, ok := schemaOf(h)
-	if shortKind(h.kind) == "outputParserItemList" {
+	schema, ok := schemaOf(unit)
+	if shortKind(unit.kind) == "outputParserItemList" {
 		schema, ok = map[string]any{"type": "array", "items": map[string]any{"type": "string"}}, true
 	}
 	if !ok {
-		h.fail("SCHEMA", "The schema of the answer cannot be read.")
+		unit.fail("SCHEMA", "The schema of the answer cannot be read.")
 		return
 	}
 	data["output_schema"] = schema
 }
 
 // schemaOf reads the schema of a parser, an extractor or a tool.
-func schemaOf(u *unit) (map[string]any, bool) {
-	text := u.p.or("inputSchema", u.p.text("jsonSchema"))
-	if text == "" && !u.p.has("jsonSchemaExample") { // the example that n8n begins with
+func schemaOf(unit *unit) (map[string]any, bool) {
+	text := unit.p.or("inputSchema", unit.p.text("jsonSchema"))
+	if text == "" && !unit.p.has("jsonSchemaExample") { // the example that n8n begins with
 		return exampleSchema(map[string]any{"state": "", "cities": []any{""}}, 0), true
 	}
-	kind := u.p.text("schemaType")
+	kind := unit.p.text("schemaType")
 	if kind == "fromJson" || kind == "" && text == "" {
-		example, ok := jsonOf(strings.TrimPrefix(u.p.text("jsonSchemaExample"), "="))
+		example, ok := jsonOf(strings.TrimPrefix(unit.p.text("jsonSchemaExample"), "="))
 		if !ok {
 			return nil, false
 		}
@@ -222,8 +222,8 @@ func schemaOf(u *unit) (map[string]any, bool) {
 }
 
 // exampleSchema returns the schema of an example.
-func exampleSchema(v any, depth int) map[string]any {
-	switch v := v.(type) {
+func exampleSchema(value any, depth int) map[string]any {
+	switch item := value.(type) {
 	case string:
 		return map[string]any{"type": "string"}
 	case float64:
@@ -232,15 +232,15 @@ func exampleSchema(v any, depth int) map[string]any {
 		return map[string]any{"type": "boolean"}
 	case []any:
 		s := map[string]any{"type": "array"}
-		if len(v) > 0 && depth < 10 {
-			s["items"] = exampleSchema(v[0], depth+1)
+		if len(item) > 0 && depth < 10 {
+			s["items"] = exampleSchema(item[0], depth+1)
 		}
 		return s
 	case map[string]any:
 		properties, required := map[string]any{}, []any{}
-		for _, key := range sortedKeys(v) {
+		for _, key := range sortedKeys(item) {
 			if depth < 10 {
-				properties[key] = exampleSchema(v[key], depth+1)
+				properties[key] = exampleSchema(item[key], depth+1)
 				required = append(required, key)
 			}
 		}
@@ -288,39 +288,39 @@ var promptParts = map[string]promptPart{
 // providerPart returns the part of a unit by its version, and fails the unit if it
 // does not answer with text. complete reports that it has a prompt rather than
 // messages.
-func providerPart(u *unit) (part promptPart, complete bool) {
-	part = promptParts[shortKind(u.kind)]
-	resource, operation := u.p.or("resource", "text"), u.p.or("operation", "message")
+func providerPart(unit *unit) (part promptPart, complete bool) {
+	part = promptParts[shortKind(unit.kind)]
+	resource, operation := unit.p.or("resource", "text"), unit.p.or("operation", "message")
 	switch {
-	case strings.HasPrefix(u.kind, "n8n-nodes-base."):
+	case strings.HasPrefix(unit.kind, "n8n-nodes-base."):
 		part = promptPart{"prompt.messages", "message.content", "({ message: { content: T }, text: T })"}
 		if complete = resource == "text"; complete {
 			part.answer = "text"
 		} else if resource == "chat" {
 			resource = "text"
 		}
-		if v, ok := u.p.at("simplifyOutput").(bool); ok && !v {
+		if v, ok := unit.p.at("simplifyOutput").(bool); ok && !v {
 			part.answer = "choices.0." + part.answer
 			part.js = "({ choices: [" + part.js + "] })"
 		}
 		if operation == "complete" || operation == "edit" && complete {
 			operation = "message"
 		}
-	case u.version >= 2 && shortKind(u.kind) == "openAi":
+	case unit.version >= 2 && shortKind(unit.kind) == "openAi":
 		part = promptPart{"responses.values", "output.0.content.0.text", "({ output: [{ content: [{ text: T }] }] })"}
 		if operation == "response" {
 			operation = "message"
 		}
 	}
-	if resource == "assistant" && operation == "message" && strings.HasPrefix(u.kind, "@n8n/") {
-		u.approximate(
+	if resource == "assistant" && operation == "message" && strings.HasPrefix(unit.kind, "@n8n/") {
+		unit.approximate(
 			"ASSISTANT",
 			"The agent's own model answers, and not the assistant of OpenAI: put its instructions into system_prompt.",
 		)
 		return promptPart{"messages.values", "output", "({ output: T })"}, true
 	}
 	if resource != "text" || operation != "message" {
-		u.fail(
+		unit.fail(
 			"OPERATION",
 			fmt.Sprintf(
 				"The operation %s of %s has no counterpart; an http-request node can call the provider.",
@@ -345,27 +345,27 @@ func hasService(u *unit) bool {
 }
 
 // convertProvider converts a provider's node to a chat node.
-func convertProvider(c *converter, u *unit) {
-	if hasService(u) {
-		convertService(c, u)
+func convertProvider(converter *converter, unit *unit) {
+	if hasService(unit) {
+		convertService(converter, unit)
 		return
 	}
-	e := c.each(u)
-	part, complete := providerPart(u)
+	env := converter.each(unit)
+	part, complete := providerPart(unit)
 	data := map[string]any{"prompt": ""}
 	if complete {
-		prompt := u.p.at("prompt")
-		if u.p.text("operation") == "edit" {
-			prompt = u.p.at("input")
-			appendParagraph(data, "system_prompt", e.textOf("instruction"))
-		} else if u.p.has("text") {
-			prompt = u.p.at("text")
-		} else if u.p.text("resource") == "assistant" && prompt == nil {
+		prompt := unit.p.at("prompt")
+		if unit.p.text("operation") == "edit" {
+			prompt = unit.p.at("input")
+			appendParagraph(data, "system_prompt", env.textOf("instruction"))
+		} else if unit.p.has("text") {
+			prompt = unit.p.at("text")
+		} else if unit.p.text("resource") == "assistant" && prompt == nil {
 			prompt = "={{ $json.chatInput }}"
 		}
-		data["prompt"] = e.value(prompt)
+		data["prompt"] = env.value(prompt)
 	}
-	messages := u.p.objects(part.messages)
+	messages := unit.p.objects(part.messages)
 	for i, m := range messages {
 		if m["content"] == nil {
 			continue
@@ -374,26 +374,26 @@ func convertProvider(c *converter, u *unit) {
 		if m.text("role") == "system" || m.text("role") == "assistant" && i < len(messages)-1 {
 			key = "system_prompt"
 		}
-		appendParagraph(data, key, fmt.Sprint(e.value(m["content"])))
+		appendParagraph(data, key, fmt.Sprint(env.value(m["content"])))
 	}
-	if u.p.has("options.instructions") {
-		appendParagraph(data, "system_prompt", fmt.Sprint(e.value(u.p.at("options.instructions"))))
+	if unit.p.has("options.instructions") {
+		appendParagraph(data, "system_prompt", fmt.Sprint(env.value(unit.p.at("options.instructions"))))
 	}
-	e.model(u, data)
-	u.nodeID = ""
-	e.helpers(data)
-	s := e.emit("chat", data)
-	if u.unsupported {
+	env.model(unit, data)
+	unit.nodeID = ""
+	env.helpers(data)
+	stream := env.emit("chat", data)
+	if unit.unsupported {
 		return
 	}
-	field := "nodes." + u.id + ".text"
-	content := fmt.Sprintf("nodes[%q]?.text", u.id)
-	if u.p.flag("jsonOutput") || u.p.text("options.textFormat.textOptions.type") == "json_object" {
+	field := "nodes." + unit.id + ".text"
+	content := fmt.Sprintf("nodes[%q]?.text", unit.id)
+	if unit.p.flag("jsonOutput") || unit.p.text("options.textFormat.textOptions.type") == "json_object" {
 		content = "$parsed(" + content + ")" // n8n parses it too
-		s.ref = ref{js: strings.ReplaceAll(part.js, "T", content)}
+		stream.ref = ref{js: strings.ReplaceAll(part.js, "T", content)}
 		return
 	}
-	s.ref = ref{
+	stream.ref = ref{
 		fields: map[string]string{part.answer: field, "text": field},
 		closed: true,
 		js:     strings.ReplaceAll(part.js, "T", content),

@@ -6,7 +6,7 @@ import "strings"
 const maxCode = 500_000
 
 // convertCode makes a code node, in which declarations of n8n's names precede the code.
-func convertCode(c *converter, u *unit) {
+func convertCode(converter *converter, u *unit) {
 	kind := shortKind(u.kind)
 	code := u.p.text("jsCode")
 	each := u.p.text("mode") == "runOnceForEachItem"
@@ -23,17 +23,17 @@ func convertCode(c *converter, u *unit) {
 		u.fail("CODE_SIZE", "The code is too long.")
 	}
 	if each {
-		c.codeEach(u, code)
+		converter.codeEach(u, code)
 		return
 	}
-	e, items := c.whole(u)
-	e.in = &stream{
-		at:     e.at,
-		from:   e.in.from,
+	env, items := converter.whole(u)
+	env.in = &stream{
+		at:     env.at,
+		from:   env.in.from,
 		list:   true,
-		ref:    ref{path: e.in.ref.path, js: items[0]},
-		guards: e.in.guards,
-		same:   e.in.same,
+		ref:    ref{path: env.in.ref.path, js: items[0]},
+		guards: env.in.guards,
+		same:   env.in.same,
 	}
 	one := single(code)
 	code = "const $run = async () => {\n" + code + "\n}\n"
@@ -41,20 +41,20 @@ func convertCode(c *converter, u *unit) {
 		code = "const items = $all.map((json) => ({ json }))\n" + code
 	}
 	if one {
-		e.emit("code", map[string]any{"code": e.script(code + "return $out(await $run())[0]")})
+		env.emit("code", map[string]any{"code": env.script(code + "return $out(await $run())[0]")})
 		return
 	}
-	e.emit("code", map[string]any{"code": e.script(code + "return { items: $out(await $run()) }")})
+	env.emit("code", map[string]any{"code": env.script(code + "return { items: $out(await $run()) }")})
 	if !u.unsupported {
-		s := listStream(u.id, e.at)
+		s := listStream(u.id, env.at)
 		s.same = []*unit{u}
 		u.outputs[0] = s
 	}
 }
 
 // codeEach makes a code node that runs once for each item.
-func (c *converter) codeEach(u *unit, code string) {
-	e := c.each(u)
+func (converter *converter) codeEach(u *unit, code string) {
+	e := converter.each(u)
 	if shortKind(u.kind) == "functionItem" {
 		code = "const $item = $copy($json)\nconst $run = async (item) => {\n" + code +
 			"\n}\nreturn $one(await $run($item))"
@@ -68,11 +68,11 @@ func (c *converter) codeEach(u *unit, code string) {
 func single(code string) bool {
 	returns := 0
 	for at := 0; ; {
-		i := strings.Index(code[at:], "return")
-		if i < 0 {
+		index := strings.Index(code[at:], "return")
+		if index < 0 {
 			return returns > 0
 		}
-		at += i + len("return")
+		at += index + len("return")
 		if at < len(code) && isWord(code[at]) || at > len("return") && isWord(code[at-len("return")-1]) {
 			continue
 		}
@@ -91,35 +91,36 @@ func single(code string) bool {
 func entries(list string) int {
 	depth, count, empty := 0, 1, true
 	var mark byte
-	for i := 0; i < len(list); i++ {
-		c := list[i]
+	for index := 0; index < len(list); index++ {
+		char := list[index]
 		switch {
 		case mark != 0:
-			if c == '\\' {
-				i++
-			} else if c == mark {
+			if char == '\\' {
+				index++
+			} else if char == mark {
 				mark = 0
 			}
-		case c == '"' || c == '\'' || c == '`':
-			mark, empty = c, false
-		case c == '[' || c == '{' || c == '(':
+		case char == '"' || char == '\'' || char == '`':
+			mark, empty = char, false
+		case char == '[' || char == '{' || char == '(':
 			depth++
 			empty = empty && depth == 1
-		case c == ']' || c == '}' || c == ')':
+		case char == ']' || char == '}' || char == ')':
 			if depth--; depth == 0 {
-				after := strings.TrimLeft(list[i+1:], " \t\n\r")
+				after := strings.TrimLeft(list[index+1:], " \t\n\r")
 				if empty || after != "" && (after[0] == '.' || after[0] == '[') {
 					return 2
 				}
 				return count
 			}
-		case c == ',' && depth == 1:
-			if strings.TrimLeft(list[i+1:], " \t\n\r") != "" && strings.TrimLeft(list[i+1:], " \t\n\r")[0] != ']' {
+		case char == ',' && depth == 1:
+			if strings.TrimLeft(list[index+1:], " \t\n\r") != "" &&
+				strings.TrimLeft(list[index+1:], " \t\n\r")[0] != ']' {
 				count++
 			}
-		case c == '.' && depth == 1 && strings.HasPrefix(list[i:], "..."):
+		case char == '.' && depth == 1 && strings.HasPrefix(list[index:], "..."):
 			return 2
-		case c != ' ' && c != '\n' && c != '\t' && c != '\r':
+		case char != ' ' && char != '\n' && char != '\t' && char != '\r':
 			empty = false
 		}
 	}

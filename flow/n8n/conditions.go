@@ -24,17 +24,17 @@ type test struct {
 
 // conditionsOf reads conditions of both forms: {conditions, combinator} and,
 // before version 2, lists by type.
-func conditionsOf(p params) tests {
-	if list := p.objects("conditions.conditions"); list != nil || p.has("conditions.combinator") {
+func conditionsOf(params params) tests {
+	if list := params.objects("conditions.conditions"); list != nil || params.has("conditions.combinator") {
 		t := tests{
-			any:   p.text("conditions.combinator") == "or",
-			loose: p.flag("options.looseTypeValidation") || p.flag("looseTypeValidation"),
+			any:   params.text("conditions.combinator") == "or",
+			loose: params.flag("options.looseTypeValidation") || params.flag("looseTypeValidation"),
 		}
 		sensitive := true
-		if v, ok := p.at("conditions.options.caseSensitive").(bool); ok {
+		if v, ok := params.at("conditions.options.caseSensitive").(bool); ok {
 			sensitive = v
 		}
-		if v, ok := p.at("options.ignoreCase").(bool); ok {
+		if v, ok := params.at("options.ignoreCase").(bool); ok {
 			sensitive = !v
 		}
 		for _, one := range list {
@@ -48,10 +48,10 @@ func conditionsOf(p params) tests {
 		}
 		return t
 	}
-	combine := p.or("combineOperation", p.text("combineConditions"))
+	combine := params.or("combineOperation", params.text("combineConditions"))
 	t := tests{any: combine == "any" || combine == "OR"}
 	for _, kind := range []string{"boolean", "dateTime", "number", "string"} {
-		for _, one := range p.objects("conditions." + kind) {
+		for _, one := range params.objects("conditions." + kind) {
 			t.list = append(t.list, test{
 				kind:      kind,
 				operation: one.or("operation", defaultOperation(kind)),
@@ -110,24 +110,24 @@ var unary = map[string]bool{
 }
 
 // simple translates a condition to one of an if-else node.
-func (e *env) simple(t test) (condition map[string]any, ok bool) {
-	operator, known := operators[t.operation]
-	isText := t.kind == "string" || t.kind == "array"
+func (env *env) simple(test test) (condition map[string]any, ok bool) {
+	operator, known := operators[test.operation]
+	isText := test.kind == "string" || test.kind == "array"
 	switch {
-	case !known, t.kind == "dateTime", t.kind == "object" && !unary[operator],
-		!t.sensitive && isText && !unary[operator]:
+	case !known, test.kind == "dateTime", test.kind == "object" && !unary[operator],
+		!test.sensitive && isText && !unary[operator]:
 		return nil, false
 	case operator == "matches":
-		pattern, literal := t.right.(string)
+		pattern, literal := test.right.(string)
 		if !literal || strings.HasPrefix(pattern, "=") || flaggedPattern().MatchString(pattern) {
 			return nil, false
 		}
 		if pattern = trimSlashes(pattern); pattern == "" || !usablePattern(pattern) {
 			return nil, false
 		}
-		t.right = pattern
+		test.right = pattern
 	case operator == "exists" || operator == "not_exists":
-		if source, isExpression := expressionOf(t.left); isExpression {
+		if source, isExpression := expressionOf(test.left); isExpression {
 			pieces := split(source)
 			if len(pieces) != 1 || !pieces[0].expr {
 				return nil, false
@@ -135,7 +135,7 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 		}
 	}
 	// Text that looks like a number is compared as a number here.
-	if text, literal := t.right.(string); t.kind == "string" &&
+	if text, literal := test.right.(string); test.kind == "string" &&
 		literal &&
 		operator != "equals" &&
 		operator != "not_equals" &&
@@ -143,17 +143,17 @@ func (e *env) simple(t test) (condition map[string]any, ok bool) {
 		text != "" {
 		return nil, false
 	}
-	condition = map[string]any{"left": e.value(t.left), "operator": operator}
+	condition = map[string]any{"left": env.value(test.left), "operator": operator}
 	if unary[operator] {
 		return condition, true
 	}
-	right := e.value(t.right)
-	if text, isText := right.(string); isText && !strings.Contains(text, "{{") && t.kind != "string" {
-		if v, ok := literalOf(t.kind, text); ok {
+	right := env.value(test.right)
+	if text, isText := right.(string); isText && !strings.Contains(text, "{{") && test.kind != "string" {
+		if v, ok := literalOf(test.kind, text); ok {
 			right = v
 		}
 	}
-	if t.kind == "boolean" && t.right == nil {
+	if test.kind == "boolean" && test.right == nil {
 		right = true
 	}
 	condition["right"] = right
@@ -177,26 +177,26 @@ func usablePattern(pattern string) bool {
 }
 
 // test translates the conditions of an if node.
-func (e *env) test(t tests) map[string]any {
-	if list, ok := e.list(t); ok {
+func (env *env) test(t tests) map[string]any {
+	if list, ok := env.list(t); ok {
 		data := map[string]any{"conditions": list}
 		if t.any {
 			data["combinator"] = "or"
 		}
 		return data
 	}
-	code := e.script("return " + e.testJS(t))
+	code := env.script("return " + env.testJS(t))
 	return map[string]any{"condition": "(() => {\n" + code + "\n})()"}
 }
 
 // list translates conditions. It returns false unless all of them can be translated.
-func (e *env) list(t tests) ([]any, bool) {
-	scripts, id := len(e.scripts), e.id
+func (env *env) list(t tests) ([]any, bool) {
+	scripts, id := len(env.scripts), env.id
 	list := []any{}
 	for _, one := range t.list {
-		condition, ok := e.simple(one)
-		if !ok || len(e.scripts) > scripts { // one script is better than two nodes
-			e.scripts, e.id = e.scripts[:scripts], id
+		condition, ok := env.simple(one)
+		if !ok || len(env.scripts) > scripts { // one script is better than two nodes
+			env.scripts, env.id = env.scripts[:scripts], id
 			return nil, false
 		}
 		list = append(list, condition)
@@ -205,12 +205,12 @@ func (e *env) list(t tests) ([]any, bool) {
 }
 
 // caseTest translates the conditions of a case of a switch node.
-func (e *env) caseTest(t tests) map[string]any {
+func (env *env) caseTest(tests tests) map[string]any {
 	list := []any{}
-	for _, one := range t.list {
-		condition, ok := e.simple(one)
+	for _, one := range tests.list {
+		condition, ok := env.simple(one)
 		if !ok {
-			list = []any{map[string]any{"left": e.compute("(" + e.testJS(t) + ")"), "operator": "is_true"}}
+			list = []any{map[string]any{"left": env.compute("(" + env.testJS(tests) + ")"), "operator": "is_true"}}
 			break
 		}
 		list = append(list, condition)
@@ -219,17 +219,17 @@ func (e *env) caseTest(t tests) map[string]any {
 	if len(list) == 0 { // no rule: never
 		v["conditions"] = []any{map[string]any{"left": false, "operator": "is_true"}}
 	}
-	if t.any && len(list) > 1 {
+	if tests.any && len(list) > 1 {
 		v["combinator"] = "or"
 	}
 	return v
 }
 
 // testJS returns conditions as JavaScript.
-func (e *env) testJS(t tests) string {
+func (env *env) testJS(t tests) string {
 	parts := make([]string, len(t.list))
 	for i, one := range t.list {
-		parts[i] = e.singleTestJS(one)
+		parts[i] = env.singleTestJS(one)
 	}
 	if len(parts) == 0 {
 		return "true"
@@ -240,8 +240,8 @@ func (e *env) testJS(t tests) string {
 	return strings.Join(parts, " && ")
 }
 
-func (e *env) singleTestJS(t test) string {
-	left, right := e.operand(t.left, t.kind), e.operand(t.right, t.kind)
+func (env *env) singleTestJS(t test) string {
+	left, right := env.operand(t.left, t.kind), env.operand(t.right, t.kind)
 	if t.kind == "dateTime" {
 		left, right = "$date("+left+")", "$date("+right+")"
 	}
@@ -250,13 +250,13 @@ func (e *env) singleTestJS(t test) string {
 	}
 	js, known := comparisons[t.operation]
 	if !known {
-		e.u.fail("CONDITION", "The comparison "+clip(t.operation, 40)+" is not known.")
+		env.u.fail("CONDITION", "The comparison "+clip(t.operation, 40)+" is not known.")
 		return "false"
 	}
 	return strings.NewReplacer("L", left, "R", right).Replace(js)
 }
 
-func (e *env) operand(v any, kind string) string {
+func (env *env) operand(v any, kind string) string {
 	if text, ok := v.(string); ok && !strings.HasPrefix(text, "=") && kind != "string" {
 		if literal, ok := literalOf(kind, text); ok {
 			return quote(literal)
@@ -265,7 +265,7 @@ func (e *env) operand(v any, kind string) string {
 	if v == nil {
 		return "undefined"
 	}
-	return e.js(v)
+	return env.js(v)
 }
 
 // comparisons are comparisons in JavaScript. L and R are the operands; no name

@@ -8,9 +8,9 @@ import (
 )
 
 // connect gives units their inputs and helpers.
-func (c *converter) connect() {
-	for _, e := range c.doc.edges {
-		from, to := c.byName[e.from.name], c.byName[e.to.name]
+func (converter *converter) connect() {
+	for _, e := range converter.doc.edges {
+		from, to := converter.byName[e.from.name], converter.byName[e.to.name]
 		if e.kind != "main" {
 			to.helpers[e.kind] = append(to.helpers[e.kind], from)
 			from.helperOf = append(from.helperOf, to)
@@ -24,9 +24,9 @@ func (c *converter) connect() {
 		}
 		to.in[e.input] = append(to.in[e.input], port{from, e.output})
 	}
-	for _, u := range c.units {
+	for _, u := range converter.units {
 		if shortKind(u.kind) == "splitInBatches" {
-			u.body = c.reachable(u, loopOutput(u))
+			u.body = converter.reachable(u, loopOutput(u))
 		}
 	}
 }
@@ -41,9 +41,9 @@ func loopOutput(u *unit) int {
 
 // reachable returns the units that can be reached from an output without passing through
 // the unit again.
-func (c *converter) reachable(u *unit, output int) map[*unit]bool {
+func (converter *converter) reachable(u *unit, output int) map[*unit]bool {
 	found := map[*unit]bool{}
-	open := c.targets(u, output)
+	open := converter.targets(u, output)
 	for len(open) > 0 {
 		next := open[len(open)-1]
 		open = open[:len(open)-1]
@@ -51,16 +51,16 @@ func (c *converter) reachable(u *unit, output int) map[*unit]bool {
 			continue
 		}
 		found[next] = true
-		open = append(open, c.targets(next, -1)...)
+		open = append(open, converter.targets(next, -1)...)
 	}
 	return found
 }
 
 // targets returns the units to which an output leads; -1 means all outputs.
-func (c *converter) targets(u *unit, output int) (all []*unit) {
-	for _, e := range c.doc.edges {
+func (converter *converter) targets(u *unit, output int) (all []*unit) {
+	for _, e := range converter.doc.edges {
 		if e.from == u.node && e.kind == "main" && (output < 0 || e.output == output) {
-			all = append(all, c.byName[e.to.name])
+			all = append(all, converter.byName[e.to.name])
 		}
 	}
 	return all
@@ -69,13 +69,13 @@ func (c *converter) targets(u *unit, output int) (all []*unit) {
 // order sorts units after everything that they need: the units that flow into
 // them, those whose items they read by name, their helpers, and, for the units
 // after a loop, its body. Cycles are left to the check of the graph.
-func (c *converter) order() {
-	c.addDependencies()
-	byPlace := slices.Clone(c.units)
+func (converter *converter) order() {
+	converter.addDependencies()
+	byPlace := slices.Clone(converter.units)
 	slices.SortStableFunc(byPlace, func(a, b *unit) int {
 		return cmp.Or(cmp.Compare(a.x, b.x), cmp.Compare(a.y, b.y))
 	})
-	c.findCycles(byPlace)
+	converter.findCycles(byPlace)
 	visited := map[*unit]bool{}
 	var sorted []*unit
 	var visit func(u *unit)
@@ -100,31 +100,31 @@ func (c *converter) order() {
 			visit(u)
 		}
 	}
-	c.units = sorted
+	converter.units = sorted
 }
 
 // addDependencies records what units need in addition to their inputs: units after a
 // loop need its body, agents need their helpers, and readers need the nodes
 // that they name.
-func (c *converter) addDependencies() {
-	for _, u := range c.units {
-		for _, target := range c.targets(u, doneOutput(u)) {
-			if !u.body[target] {
-				target.dependencies = append(target.dependencies, slices.Collect(maps.Keys(u.body))...)
+func (converter *converter) addDependencies() {
+	for _, unit := range converter.units {
+		for _, target := range converter.targets(unit, doneOutput(unit)) {
+			if !unit.body[target] {
+				target.dependencies = append(target.dependencies, slices.Collect(maps.Keys(unit.body))...)
 			}
 		}
-		for _, other := range u.helperOf {
-			other.dependencies = append(other.dependencies, u)
+		for _, other := range unit.helperOf {
+			other.dependencies = append(other.dependencies, unit)
 		}
-		eachText(map[string]any(u.params), func(text string) {
+		eachText(map[string]any(unit.params), func(text string) {
 			for _, name := range references(text) {
-				if other := c.byName[name]; other != nil && other != u {
-					u.dependencies = append(u.dependencies, other)
+				if other := converter.byName[name]; other != nil && other != unit {
+					unit.dependencies = append(unit.dependencies, other)
 				}
 			}
 		})
 	}
-	for _, u := range c.units { // maps have no order
+	for _, u := range converter.units { // maps have no order
 		slices.SortFunc(u.dependencies, func(a, b *unit) int {
 			return strings.Compare(a.id, b.id)
 		})
@@ -134,12 +134,12 @@ func (c *converter) addDependencies() {
 
 // findCycles finds the connections that lead back, except those to a loop, in the
 // order in which they are reached from the triggers.
-func (c *converter) findCycles(units []*unit) {
+func (converter *converter) findCycles(units []*unit) {
 	state := map[*unit]int{} // 1: on the way, 2: done
 	var walk func(u *unit)
 	walk = func(u *unit) {
 		state[u] = 1
-		for _, target := range c.targets(u, -1) {
+		for _, target := range converter.targets(u, -1) {
 			switch {
 			case target.body[u]:
 			case state[target] == 1:
@@ -170,38 +170,38 @@ func doneOutput(u *unit) int {
 }
 
 // incomingEdges returns the ports that lead to a unit.
-func (c *converter) incomingEdges(u *unit) []port {
+func (converter *converter) incomingEdges(u *unit) []port {
 	return slices.Concat(u.in...)
 }
 
 // incoming returns the streams that flow into an input. A connection that leads back
 // in a cycle has no stream yet; its edge is added later, and activation rejects it.
-func (c *converter) incoming(u *unit, input int) (all []*stream) {
+func (converter *converter) incoming(u *unit, input int) (all []*stream) {
 	if input >= len(u.in) {
 		return nil
 	}
-	for _, p := range u.in[input] {
-		if u.body[p.u] {
+	for _, port := range u.in[input] {
+		if u.body[port.u] {
 			continue
 		}
-		if u.back[p.u] {
+		if u.back[port.u] {
 			u.problems = append(u.problems, problem{
 				"CYCLE",
-				"The connection from " + clip(p.u.name, 60) + " leads back, and not to a Loop Over Items node. " +
+				"The connection from " + clip(port.u.name, 60) + " leads back, and not to a Loop Over Items node. " +
 					"It is drawn, and has to be replaced before the workflow is activated.",
 				true,
 			})
-			c.cycles = append(c.cycles, [2]*unit{p.u, u})
+			converter.cycles = append(converter.cycles, [2]*unit{port.u, u})
 			continue
 		}
-		s := p.u.outputs[p.output]
-		if p.u.body != nil && p.output == doneOutput(p.u) {
-			s = c.doneStream(p.u)
+		s := port.u.outputs[port.output]
+		if port.u.body != nil && port.output == doneOutput(port.u) {
+			s = converter.doneStream(port.u)
 		}
 		if s == nil {
 			u.approximate(
 				"CONNECTION",
-				"The connection from "+clip(p.u.name, 60)+" begins at an output that is not there; it is left out.",
+				"The connection from "+clip(port.u.name, 60)+" begins at an output that is not there; it is left out.",
 			)
 			continue
 		}
@@ -212,39 +212,39 @@ func (c *converter) incoming(u *unit, input int) (all []*stream) {
 
 // keepHelpers puts helpers that nothing reads into the graph under their own
 // types.
-func (c *converter) keepHelpers() {
-	for _, u := range c.units {
-		if len(u.helperOf) == 0 || len(u.in) > 0 || u.nodeID != "" {
+func (converter *converter) keepHelpers() {
+	for _, unit := range converter.units {
+		if len(unit.helperOf) == 0 || len(unit.in) > 0 || unit.nodeID != "" {
 			continue
 		}
-		if !u.unsupported {
-			u.fail(
+		if !unit.unsupported {
+			unit.fail(
 				"NODE_TYPE",
 				"Nothing here does what this node does. It is kept as it was; replace it before "+
 					"the workflow is activated.",
 			)
 		}
-		c.keepUnsupported(u)
-		for _, other := range u.helperOf {
+		converter.keepUnsupported(unit)
+		for _, other := range unit.helperOf {
 			if other.nodeID != "" {
-				c.edge(exit{node: u.id}, other.nodeID)
+				converter.edge(exit{node: unit.id}, other.nodeID)
 			}
 		}
 	}
 }
 
 // addCycleEdges adds the edges that lead back.
-func (c *converter) addCycleEdges() {
-	for _, pair := range c.cycles {
+func (converter *converter) addCycleEdges() {
+	for _, pair := range converter.cycles {
 		if pair[0].nodeID != "" && pair[1].nodeID != "" {
-			c.edge(exit{node: pair[0].nodeID}, pair[1].nodeID)
+			converter.edge(exit{node: pair[0].nodeID}, pair[1].nodeID)
 		}
 	}
 }
 
 // noteLoops adds the notes on loops that require all units to be converted.
-func (c *converter) noteLoops() {
-	for _, r := range c.loops {
+func (converter *converter) noteLoops() {
+	for _, r := range converter.loops {
 		if len(r.effects) < 2 {
 			continue
 		}
@@ -259,9 +259,9 @@ func (c *converter) noteLoops() {
 }
 
 // firstInput returns the stream that flows into the first input of a unit.
-func (c *converter) firstInput(u *unit) *stream {
+func (converter *converter) firstInput(u *unit) *stream {
 	if u.joined == nil {
-		u.joined = c.combine(u, c.incoming(u, 0))
+		u.joined = converter.combine(u, converter.incoming(u, 0))
 	}
 	return u.joined
 }

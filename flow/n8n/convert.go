@@ -119,37 +119,37 @@ type ref struct {
 	object bool              // path is an object with the item's fields, and nothing else
 }
 
-func newConverter(d *document, out *Import, workflows map[string]string) *converter {
+func newConverter(document *document, out *Import, workflows map[string]string) *converter {
 	c := &converter{
-		doc:       d,
+		doc:       document,
 		out:       out,
 		workflows: workflows,
 		byName:    map[string]*unit{},
 		ids:       map[string]bool{},
 		loops:     map[loopKey]*region{},
 	}
-	for _, n := range d.nodes {
+	for _, node := range document.nodes {
 		u := &unit{
-			node:    n,
-			p:       n.params,
+			node:    node,
+			p:       node.params,
 			helpers: map[string][]*unit{},
 			outputs: map[int]*stream{},
 		}
-		u.id = c.newID(n.name)
-		if n.redacted {
+		u.id = c.newID(node.name)
+		if node.redacted {
 			u.approximate(
 				"SECRET",
 				"A text had what looks like a secret in it; a mask is in its place. Use a credential.",
 			)
 		}
-		c.byName[n.name] = u
+		c.byName[node.name] = u
 		c.units = append(c.units, u)
 	}
 	return c
 }
 
 // newID returns an unused id that reads like a name.
-func (c *converter) newID(name string) string {
+func (converter *converter) newID(name string) string {
 	id := strings.Trim(strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
@@ -167,52 +167,52 @@ func (c *converter) newID(name string) string {
 	}
 	id = strings.TrimSuffix(id, "_")
 	free := id
-	for n := 2; c.ids[free]; n++ {
+	for n := 2; converter.ids[free]; n++ {
 		free = fmt.Sprintf("%s_%d", id, n)
 	}
-	c.ids[free] = true
+	converter.ids[free] = true
 	return free
 }
 
-func (c *converter) convert() {
-	c.connect()
-	c.order()
-	for _, u := range c.units {
-		c.convertUnit(u)
+func (converter *converter) convert() {
+	converter.connect()
+	converter.order()
+	for _, u := range converter.units {
+		converter.convertUnit(u)
 	}
-	c.keepHelpers()
-	c.noteLoops()
-	c.addCycleEdges()
-	c.noteWorkflow()
+	converter.keepHelpers()
+	converter.noteLoops()
+	converter.addCycleEdges()
+	converter.noteWorkflow()
 }
 
 // convertUnit converts a unit to nodes.
-func (c *converter) convertUnit(u *unit) {
-	kind := shortKind(u.kind)
+func (converter *converter) convertUnit(unit *unit) {
+	kind := shortKind(unit.kind)
 	convert := converterOf(kind)
 	switch {
 	case kind == "stickyNote":
 		return
-	case len(u.helperOf) > 0 && len(u.in) == 0:
+	case len(unit.helperOf) > 0 && len(unit.in) == 0:
 		return // it is read with what it helps
-	case u.disabled && convert == nil:
-		u.approximate("DISABLED", "It was disabled and is left out; its input flows on.")
-		c.forwardInput(u)
+	case unit.disabled && convert == nil:
+		unit.approximate("DISABLED", "It was disabled and is left out; its input flows on.")
+		converter.forwardInput(unit)
 		return
 	case convert == nil:
-		u.fail(
+		unit.fail(
 			"NODE_TYPE",
 			"Nothing here does what this node does. It is kept as it was; replace it before the workflow is activated.",
 		)
-		c.keepUnsupported(u)
+		converter.keepUnsupported(unit)
 		return
 	}
-	convert(c, u)
-	if u.unsupported && u.nodeID == "" {
-		c.keepUnsupported(u)
+	convert(converter, unit)
+	if unit.unsupported && unit.nodeID == "" {
+		converter.keepUnsupported(unit)
 	}
-	if u.disabled && u.nodeID != "" {
-		c.forwardInput(u)
+	if unit.disabled && unit.nodeID != "" {
+		converter.forwardInput(unit)
 	}
 }
 
@@ -240,8 +240,8 @@ func (u *unit) fail(code, message string) {
 }
 
 // forwardInput makes the input of a unit its output.
-func (c *converter) forwardInput(u *unit) {
-	s := c.firstInput(u)
+func (converter *converter) forwardInput(u *unit) {
+	s := converter.firstInput(u)
 	for output := range 2 {
 		u.outputs[output] = s
 	}
@@ -249,16 +249,16 @@ func (c *converter) forwardInput(u *unit) {
 
 // keepUnsupported puts a unit into the graph under its n8n type, which prevents activation of
 // the workflow.
-func (c *converter) keepUnsupported(u *unit) {
+func (converter *converter) keepUnsupported(u *unit) {
 	u.unsupported = true
 	var from []exit
 	var at *region
 	guards := map[string]string{}
 	if len(u.in) > 0 {
-		s := c.firstInput(u)
+		s := converter.firstInput(u)
 		from, at, guards = s.from, s.at, s.guards
 	}
-	c.addNode(u, u.id, u.kind, map[string]any{}, from, at)
+	converter.addNode(u, u.id, u.kind, map[string]any{}, from, at)
 	s := &stream{
 		from:   []exit{{u.id, "", at}},
 		at:     at,
@@ -285,34 +285,34 @@ func nodeRef(id string) ref {
 func nodeRan(id string) string { return fmt.Sprintf("%q in nodes", id) }
 
 // addNode adds a node and its edges.
-func (c *converter) addNode(
-	u *unit,
+func (converter *converter) addNode(
+	unit *unit,
 	id, kind string,
 	data map[string]any,
 	from []exit,
 	at *region,
 ) {
 	if data["label"] == nil {
-		data["label"] = u.name
+		data["label"] = unit.name
 	}
-	if id == u.id {
-		u.nodeID = id
+	if id == unit.id {
+		unit.nodeID = id
 		if at != nil && effects[kind] {
-			at.effects = append(at.effects, u)
+			at.effects = append(at.effects, unit)
 		}
 	}
-	c.nodes = append(c.nodes, builtNode{agent.Node{ID: id, Type: kind, Data: data}, u})
+	converter.nodes = append(converter.nodes, builtNode{agent.Node{ID: id, Type: kind, Data: data}, unit})
 	inside := slices.ContainsFunc(from, func(e exit) bool { return e.at == at })
 	for _, e := range from {
 		if e.at != at && inside {
-			u.approximate("CONNECTION", "A connection leads into the body of a loop from outside; it is left out.")
+			unit.approximate("CONNECTION", "A connection leads into the body of a loop from outside; it is left out.")
 		}
 		if e.at == at || !inside && at == nil {
-			c.edge(e, id)
+			converter.edge(e, id)
 		}
 	}
 	if !inside && at != nil { // an edge from outside may not lead into a body
-		c.edge(exit{at.loop, agent.HandleLoop, at}, id)
+		converter.edge(exit{at.loop, agent.HandleLoop, at}, id)
 	}
 }
 
@@ -322,14 +322,14 @@ var effects = map[string]bool{
 	"team_chat": true, "community_chat": true, "table": true, "workflow": true, "sql": true,
 }
 
-func (c *converter) edge(e exit, target string) {
-	for _, known := range c.edges {
+func (converter *converter) edge(e exit, target string) {
+	for _, known := range converter.edges {
 		if known.Source == e.node && known.Target == target && known.SourceHandle == e.handle {
 			return
 		}
 	}
-	c.edges = append(c.edges, agent.Edge{
-		ID:           fmt.Sprintf("e%d", len(c.edges)+1),
+	converter.edges = append(converter.edges, agent.Edge{
+		ID:           fmt.Sprintf("e%d", len(converter.edges)+1),
 		Source:       e.node,
 		SourceHandle: e.handle,
 		Target:       target,
@@ -337,25 +337,25 @@ func (c *converter) edge(e exit, target string) {
 }
 
 // checkedDraft returns a draft that can be saved.
-func (c *converter) checkedDraft(check Check) agent.Workflow {
-	w := c.workflow()
+func (converter *converter) checkedDraft(check Check) agent.Workflow {
+	w := converter.workflow()
 	for range 4 { // what is kept has nothing left to refuse
 		issues := check(w.Nodes, w.Edges)
 		for _, is := range issues {
-			c.reject(is)
+			converter.reject(is)
 		}
 		if len(issues) == 0 {
 			break
 		}
-		w = c.workflow()
+		w = converter.workflow()
 	}
 	return w
 }
 
 // reject keeps a node under its n8n type, because its conversion is invalid.
-func (c *converter) reject(is agent.Issue) {
-	for i := range c.nodes {
-		if m := &c.nodes[i]; m.node.ID == is.NodeID {
+func (converter *converter) reject(is agent.Issue) {
+	for i := range converter.nodes {
+		if m := &converter.nodes[i]; m.node.ID == is.NodeID {
 			field := is.Field[strings.LastIndexByte(is.Field, '.')+1:]
 			m.unit.fail("INVALID", clip(fmt.Sprintf("Its settings cannot be used here: %s %s.", field, is.Issue), 300))
 			m.node.Type, m.node.Data = m.unit.kind, map[string]any{"label": m.unit.name}
@@ -364,59 +364,60 @@ func (c *converter) reject(is agent.Issue) {
 }
 
 // workflow returns the draft.
-func (c *converter) workflow() agent.Workflow {
+func (converter *converter) workflow() agent.Workflow {
 	w := agent.Workflow{
-		ID:       c.doc.own,
-		Name:     c.doc.name,
+		ID:       converter.doc.own,
+		Name:     converter.doc.name,
 		Status:   agent.WorkflowDraft,
 		Settings: agent.DefaultWorkflowSettings(),
 		Nodes:    []agent.RawNode{},
 		Edges:    []agent.RawEdge{},
 	}
-	c.place()
-	for i := range c.nodes {
-		m := &c.nodes[i]
+	converter.place()
+	for i := range converter.nodes {
+		m := &converter.nodes[i]
 		if m.node.ID == m.unit.id {
-			c.finish(m)
+			converter.finish(m)
 		}
 		w.Nodes = append(w.Nodes, encode[agent.RawNode](m.node))
 	}
-	for _, e := range c.edges {
+	for _, e := range converter.edges {
 		w.Edges = append(w.Edges, encode[agent.RawEdge](e))
 	}
 	return w
 }
 
 // finish adds what all nodes have in common.
-func (c *converter) finish(m *builtNode) {
-	u, data := m.unit, m.node.Data
-	if u.disabled || len(c.incomingEdges(u)) == 0 && m.node.Type != agent.NodeTrigger && !u.unsupported {
+func (converter *converter) finish(node *builtNode) {
+	unit, data := node.unit, node.node.Data
+	if unit.disabled ||
+		len(converter.incomingEdges(unit)) == 0 && node.node.Type != agent.NodeTrigger && !unit.unsupported {
 		data["disabled"] = true
-		if !u.disabled {
-			u.approximate("NOT_CONNECTED", "Nothing leads to this node, so it never ran; it is disabled.")
+		if !unit.disabled {
+			unit.approximate("NOT_CONNECTED", "Nothing leads to this node, so it never ran; it is disabled.")
 		}
 	}
-	if u.retries > 0 && !u.unsupported {
-		data["retry"] = map[string]any{"max_attempts": u.retries, "delay_ms": u.retryWait}
+	if unit.retries > 0 && !unit.unsupported {
+		data["retry"] = map[string]any{"max_attempts": unit.retries, "delay_ms": unit.retryWait}
 	}
 	switch {
-	case u.unsupported:
-	case u.onError == "continueRegularOutput":
+	case unit.unsupported:
+	case unit.onError == "continueRegularOutput":
 		data["on_error"] = "continue"
-	case u.onError == "continueErrorOutput":
+	case unit.onError == "continueErrorOutput":
 		data["on_error"] = "branch"
 	}
-	if len(u.problems) == 0 {
+	if len(unit.problems) == 0 {
 		return
 	}
 	problems := []any{}
-	for _, p := range u.problems {
+	for _, p := range unit.problems {
 		problems = append(problems, p.message)
 	}
 	data["imported"] = map[string]any{
-		"type":        u.kind,
-		"typeVersion": u.version,
-		"parameters":  masked(u.params),
+		"type":        unit.kind,
+		"typeVersion": unit.version,
+		"parameters":  masked(unit.params),
 		"problems":    problems,
 	}
 }

@@ -26,21 +26,24 @@ var tableConditions = map[string]string{
 var notInTable = agent.Pattern(`[^a-z0-9_]+`)
 
 // convertTable makes a table node.
-func convertTable(c *converter, u *unit) {
-	e := c.each(u)
-	operation := tableOperations[u.p.or("operation", "insert")]
-	if operation == "" || u.p.or("resource", "row") != "row" {
-		u.fail("OPERATION", "The operation "+clip(u.p.text("operation"), 40)+" has no counterpart.")
+func convertTable(converter *converter, unit *unit) {
+	env := converter.each(unit)
+	operation := tableOperations[unit.p.or("operation", "insert")]
+	if operation == "" || unit.p.or("resource", "row") != "row" {
+		unit.fail("OPERATION", "The operation "+clip(unit.p.text("operation"), 40)+" has no counterpart.")
 	}
-	table, _ := u.params["dataTableId"].(map[string]any)
+	table, _ := unit.params["dataTableId"].(map[string]any)
 	name := strings.Trim(
 		notInTable().ReplaceAllString(
-			strings.ToLower(params(table).or("cachedResultName", params(table).or("value", u.p.text("dataTableId")))),
+			strings.ToLower(params(table).or(
+				"cachedResultName",
+				params(table).or("value", unit.p.text("dataTableId")),
+			)),
 			"_",
 		),
 		"_",
 	)
-	u.approximate(
+	unit.approximate(
 		"TABLE",
 		fmt.Sprintf(
 			"Create the table %s with the columns that n8n had; its rows can be imported as CSV.",
@@ -48,43 +51,43 @@ func convertTable(c *converter, u *unit) {
 		),
 	)
 	data := map[string]any{"table": name, "operation": operation}
-	conditions := e.rowConditions()
+	conditions := env.rowConditions()
 	switch operation {
 	case "upsert":
 		first, _ := append(conditions, map[string]any{})[0].(map[string]any)
 		data["key"], _ = first["column"].(string)
 		if len(conditions) != 1 {
-			u.fail("CONDITION", "A row is found by one column here.")
+			unit.fail("CONDITION", "A row is found by one column here.")
 		}
 	case "insert":
 	default:
 		data["conditions"] = conditions
 	}
-	if u.p.has("columns") && operation != "find" && operation != "delete" {
-		data["row"], _ = e.columns(u.p.at("columns"))
+	if unit.p.has("columns") && operation != "find" && operation != "delete" {
+		data["row"], _ = env.columns(unit.p.at("columns"))
 	}
-	if operation == "find" && !u.p.flag("returnAll") {
-		data["limit"] = min(max(u.p.number("limit", 50), 1), 1000)
+	if operation == "find" && !unit.p.flag("returnAll") {
+		data["limit"] = min(max(unit.p.number("limit", 50), 1), 1000)
 	}
-	s := e.emit("table", data)
-	if u.unsupported {
+	s := env.emit("table", data)
+	if unit.unsupported {
 		return
 	}
 	list := *s
 	list.list, list.taken, list.ref = true, "", ref{
-		path: "nodes." + u.id + ".rows",
-		js:   fmt.Sprintf("(nodes[%q]?.rows ?? [])", u.id),
+		path: "nodes." + unit.id + ".rows",
+		js:   fmt.Sprintf("(nodes[%q]?.rows ?? [])", unit.id),
 	}
 	if operation == "find" || operation == "update" || operation == "delete" {
-		u.outputs[0] = &list
+		unit.outputs[0] = &list
 		return
 	}
-	s.ref = ref{path: "nodes." + u.id + ".row", js: fmt.Sprintf("nodes[%q]?.row", u.id)}
+	s.ref = ref{path: "nodes." + unit.id + ".row", js: fmt.Sprintf("nodes[%q]?.row", unit.id)}
 }
 
 // rowConditions returns the conditions that select rows.
-func (e *env) rowConditions() []any {
-	u := e.u
+func (env *env) rowConditions() []any {
+	u := env.u
 	conditions := []any{}
 	for _, f := range u.p.objects("filters.conditions") {
 		condition := map[string]any{"column": f.text("keyName"), "operator": tableConditions[f.or("condition", "eq")]}
@@ -92,7 +95,7 @@ func (e *env) rowConditions() []any {
 			u.fail("CONDITION", "The condition "+clip(f.text("condition"), 40)+" is not known.")
 		}
 		if v, ok := f["keyValue"]; ok {
-			condition["value"] = e.value(v)
+			condition["value"] = env.value(v)
 		}
 		conditions = append(conditions, condition)
 	}
@@ -105,61 +108,68 @@ var momentTokens = strings.NewReplacer(
 )
 
 // convertDateTime makes code that computes with dates.
-func convertDateTime(c *converter, u *unit) {
-	e := c.each(u)
-	u.approximate("DATES", datesInUTC)
+func convertDateTime(converter *converter, unit *unit) {
+	env := converter.each(unit)
+	unit.approximate("DATES", datesInUTC)
 	js, field, keep := "", "", true
 	date := func(path string) string {
-		return "$date(" + e.js(u.p.at(path)) + ")"
+		return "$date(" + env.js(unit.p.at(path)) + ")"
 	}
 	duration := func(sign string) string {
-		return "({ " + u.p.or("timeUnit", "days") + ": " + sign + "Number(" + e.js(u.p.number("duration", 0)) + ") })"
+		return "({ " + unit.p.or("timeUnit", "days") + ": " + sign + "Number(" +
+			env.js(unit.p.number("duration", 0)) + ") })"
 	}
-	if strings.HasPrefix(u.p.text("duration"), "=") {
+	if strings.HasPrefix(unit.p.text("duration"), "=") {
 		duration = func(sign string) string {
-			return "({ " + u.p.or("timeUnit", "days") + ": " + sign + "Number(" + e.js(u.p.at("duration")) + ") })"
+			return "({ " + unit.p.or("timeUnit", "days") + ": " + sign + "Number(" +
+				env.js(unit.p.at("duration")) + ") })"
 		}
 	}
-	if !simpleKey().MatchString(u.p.or("timeUnit", "days")) {
-		u.fail("PARAMETER", "The unit of the duration is computed.")
+	if !simpleKey().MatchString(unit.p.or("timeUnit", "days")) {
+		unit.fail("PARAMETER", "The unit of the duration is computed.")
 	}
-	operation := u.p.or("operation", "getCurrentDate")
-	if u.version < 2 {
-		operation = u.p.or("action", "format")
-		field = u.p.or("dataPropertyName", "data")
+	operation := unit.p.or("operation", "getCurrentDate")
+	if unit.version < 2 {
+		operation = unit.p.or("action", "format")
+		field = unit.p.or("dataPropertyName", "data")
 		if operation == "calculate" {
 			sign := ".plus"
-			if u.p.text("operation") == "subtract" {
+			if unit.p.text("operation") == "subtract" {
 				sign = ".minus"
 			}
 			js = date("value") + sign + duration("") + ".toISO()"
 		} else {
-			format := u.p.or("toFormat", "MM/DD/YYYY")
+			format := unit.p.or("toFormat", "MM/DD/YYYY")
 			js = date("value") + ".toFormat(" + quote(momentTokens.Replace(format)) + ")"
 		}
 	} else {
-		keep = u.p.flag("options.includeInputFields")
-		js, field = currentDate(e, operation, date, duration)
+		keep = unit.p.flag("options.includeInputFields")
+		js, field = currentDate(env, operation, date, duration)
 	}
-	field = u.p.or("outputFieldName", field)
+	field = unit.p.or("outputFieldName", field)
 	out := "{}"
 	if keep {
 		out = "$copy($json)"
 	}
 	if js == "" {
-		u.fail("OPERATION", "The operation "+clip(operation, 40)+" has no counterpart.")
+		unit.fail("OPERATION", "The operation "+clip(operation, 40)+" has no counterpart.")
 		js = "null"
 	}
-	e.emit("code", map[string]any{"code": e.script("return $set(" + out + ", " + quote(field) + ", " + js + ")")})
+	env.emit("code", map[string]any{"code": env.script("return $set(" + out + ", " + quote(field) + ", " + js + ")")})
 }
 
 // currentDate returns the computation of an operation, and the field that it
 // writes by default.
-func currentDate(e *env, operation string, date func(string) string, duration func(string) string) (js, field string) {
-	p := e.u.p
+func currentDate(
+	env *env,
+	operation string,
+	date func(string) string,
+	duration func(string) string,
+) (js, field string) {
+	params := env.u.p
 	switch operation {
 	case "getCurrentDate":
-		if v, ok := p.at("includeTime").(bool); ok && !v {
+		if v, ok := params.at("includeTime").(bool); ok && !v {
 			return "DateTime.now().startOf(\"day\").toISO()", "currentDate"
 		}
 		return "DateTime.now().toISO()", "currentDate"
@@ -168,25 +178,25 @@ func currentDate(e *env, operation string, date func(string) string, duration fu
 	case "subtractFromDate":
 		return date("magnitude") + ".minus" + duration("") + ".toISO()", "newDate"
 	case "formatDate":
-		format := p.or("format", "MM/dd/yyyy")
+		format := params.or("format", "MM/dd/yyyy")
 		if format == "custom" {
-			return date("date") + ".toFormat(" + e.js(p.at("customFormat")) + ")", "formattedDate"
+			return date("date") + ".toFormat(" + env.js(params.at("customFormat")) + ")", "formattedDate"
 		}
 		return date("date") + ".toFormat(" + quote(format) + ")", "formattedDate"
 	case "roundDate":
-		if p.text("mode") == "roundUp" {
-			return date("date") + ".plus({ " + quote(p.or("to", "month")) + ": 1 }).startOf(" +
-				quote(p.or("to", "month")) + ").toISO()", "roundedDate"
+		if params.text("mode") == "roundUp" {
+			return date("date") + ".plus({ " + quote(params.or("to", "month")) + ": 1 }).startOf(" +
+				quote(params.or("to", "month")) + ").toISO()", "roundedDate"
 		}
-		return date("date") + ".startOf(" + quote(p.or("toNearest", "month")) + ").toISO()", "roundedDate"
+		return date("date") + ".startOf(" + quote(params.or("toNearest", "month")) + ").toISO()", "roundedDate"
 	case "getTimeBetweenDates":
-		units := p.list("units")
+		units := params.list("units")
 		if units == nil {
 			units = []any{"day"}
 		}
 		return date("endDate") + ".diff(" + date("startDate") + ", " + quote(units) + ").toObject()", "timeDifference"
 	case "extractDate":
-		part := p.or("part", "month")
+		part := params.or("part", "month")
 		if part == "week" {
 			part = "weekNumber"
 		}
@@ -196,23 +206,23 @@ func currentDate(e *env, operation string, date func(string) string, duration fu
 }
 
 // convertHTML converts an HTML template, or a table, to a text.
-func convertHTML(c *converter, u *unit) {
-	switch u.p.or("operation", "generateHtmlTemplate") {
+func convertHTML(converter *converter, unit *unit) {
+	switch unit.p.or("operation", "generateHtmlTemplate") {
 	case "generateHtmlTemplate":
-		e := c.each(u)
-		v := u.p.text("html")
+		e := converter.each(unit)
+		v := unit.p.text("html")
 		if !strings.HasPrefix(v, "=") {
 			v = "=" + v // expressions count in it, with or without the mark
 		}
 		e.emit("set", map[string]any{"values": map[string]any{"html": e.value(v)}})
 	case "convertToHtmlTable":
-		e, items := c.whole(u)
-		u.approximate(
+		e, items := converter.whole(unit)
+		unit.approximate(
 			"ORDER",
 			"The columns are in alphabetical order, since fields of items keep no order, and the table has no styles.",
 		)
 		e.emit("code", map[string]any{"code": e.script("return { table: $htmlTable(" + items[0] + ") }")})
 	default:
-		convertExtraction(c, u)
+		convertExtraction(converter, unit)
 	}
 }

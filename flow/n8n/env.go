@@ -21,14 +21,14 @@ type env struct {
 }
 
 // each returns the environment of a unit that runs once for each item.
-func (c *converter) each(u *unit) *env {
-	s := c.firstInput(u)
+func (converter *converter) each(u *unit) *env {
+	s := converter.firstInput(u)
 	if u.executeOnce && (s.list || s.at != s.at.context()) {
-		s = c.firstOf(u, s)
+		s = converter.firstOf(u, s)
 	}
-	s = c.eachOf(u, s)
+	s = converter.eachOf(u, s)
 	return &env{
-		c:  c,
+		c:  converter,
 		u:  u,
 		in: s,
 		at: s.at,
@@ -36,15 +36,15 @@ func (c *converter) each(u *unit) *env {
 }
 
 // firstOf returns a stream of the first item of a list.
-func (c *converter) firstOf(u *unit, s *stream) *stream {
+func (converter *converter) firstOf(unit *unit, s *stream) *stream {
 	at := s.at.context()
-	js, from := c.itemsOf(u, s, at)
-	id := c.newID(u.id + "_first")
-	c.addNode(
-		u,
+	js, from := converter.itemsOf(unit, s, at)
+	id := converter.newID(unit.id + "_first")
+	converter.addNode(
+		unit,
 		id,
 		"code",
-		map[string]any{"code": withSections("return " + js + "[0]"), "label": u.name + ": first item"},
+		map[string]any{"code": withSections("return " + js + "[0]"), "label": unit.name + ": first item"},
 		from,
 		at,
 	)
@@ -59,70 +59,70 @@ func (c *converter) firstOf(u *unit, s *stream) *stream {
 
 // emit adds the unit's node and, before it, a node for what templates cannot
 // compute. It returns the node's output.
-func (e *env) emit(kind string, data map[string]any) *stream {
-	if e.u.unsupported {
-		e.c.keepUnsupported(e.u)
-		return e.u.outputs[0]
+func (env *env) emit(kind string, data map[string]any) *stream {
+	if env.u.unsupported {
+		env.c.keepUnsupported(env.u)
+		return env.u.outputs[0]
 	}
-	from := e.in.from
-	if len(e.scripts) > 0 {
+	from := env.in.from
+	if len(env.scripts) > 0 {
 		var fields strings.Builder
-		for i, s := range e.scripts {
+		for i, s := range env.scripts {
 			fmt.Fprintf(&fields, "  v%d: %s,\n", i+1, s)
 		}
-		code := e.script("return {\n" + fields.String() + "}")
-		if e.u.unsupported {
-			e.c.keepUnsupported(e.u)
-			return e.u.outputs[0]
+		code := env.script("return {\n" + fields.String() + "}")
+		if env.u.unsupported {
+			env.c.keepUnsupported(env.u)
+			return env.u.outputs[0]
 		}
-		e.c.addNode(
-			e.u,
-			e.id,
+		env.c.addNode(
+			env.u,
+			env.id,
 			"code",
-			map[string]any{"code": code, "label": e.u.name + ": values"},
+			map[string]any{"code": code, "label": env.u.name + ": values"},
 			from,
-			e.at,
+			env.at,
 		)
-		from = []exit{{e.id, "", e.at}}
+		from = []exit{{env.id, "", env.at}}
 	}
-	e.c.addNode(e.u, e.u.id, kind, data, from, e.at)
+	env.c.addNode(env.u, env.u.id, kind, data, from, env.at)
 	s := &stream{
-		from:   []exit{{e.u.id, "", e.at}},
-		at:     e.at,
-		ref:    nodeRef(e.u.id),
-		taken:  nodeRan(e.u.id),
-		guards: e.in.guards,
-		same:   []*unit{e.u},
+		from:   []exit{{env.u.id, "", env.at}},
+		at:     env.at,
+		ref:    nodeRef(env.u.id),
+		taken:  nodeRan(env.u.id),
+		guards: env.in.guards,
+		same:   []*unit{env.u},
 	}
-	if e.u.onError == "continueErrorOutput" {
+	if env.u.onError == "continueErrorOutput" {
 		failed := *s
-		failed.from = []exit{{e.u.id, "error", e.at}}
+		failed.from = []exit{{env.u.id, "error", env.at}}
 		failed.taken, failed.ref = "false", ref{
 			path: "",
-			js:   "({ " + e.input() + "error: nodes[" + quote(e.u.id) + "]?.error })",
+			js:   "({ " + env.input() + "error: nodes[" + quote(env.u.id) + "]?.error })",
 		}
-		failed.guards = withGuard(s.guards, e.u.id, "error")
-		s.guards = withGuard(s.guards, e.u.id, "")
-		e.u.outputs[1] = &failed
+		failed.guards = withGuard(s.guards, env.u.id, "error")
+		s.guards = withGuard(s.guards, env.u.id, "")
+		env.u.outputs[1] = &failed
 	}
-	e.u.outputs[0] = s
+	env.u.outputs[0] = s
 	return s
 }
 
 // input returns JavaScript that spreads the fields of the unit's item, which are part
 // of its output after an error too.
-func (e *env) input() string {
-	if e.in.list || e.in.ref.closed || e.in.ref.js == "" {
+func (env *env) input() string {
+	if env.in.list || env.in.ref.closed || env.in.ref.js == "" {
 		return ""
 	}
-	return "..." + e.in.ref.js + ", "
+	return "..." + env.in.ref.js + ", "
 }
 
 // emitPassing adds a node whose input flows on unchanged.
-func (e *env) emitPassing(kind string, data map[string]any) *stream {
-	s := e.emit(kind, data)
-	if !e.u.unsupported {
-		s.ref, s.same = e.in.ref, append([]*unit{e.u}, e.in.same...)
+func (env *env) emitPassing(kind string, data map[string]any) *stream {
+	s := env.emit(kind, data)
+	if !env.u.unsupported {
+		s.ref, s.same = env.in.ref, append([]*unit{env.u}, env.in.same...)
 	}
 	return s
 }
@@ -136,43 +136,43 @@ func withGuard(guards map[string]string, branch, handle string) map[string]strin
 }
 
 // compute returns the template of a JavaScript expression.
-func (e *env) compute(js string) string {
-	if e.id == "" {
-		e.id = e.c.newID(e.u.id + "_values")
+func (env *env) compute(js string) string {
+	if env.id == "" {
+		env.id = env.c.newID(env.u.id + "_values")
 	}
-	e.scripts = append(e.scripts, js)
-	return fmt.Sprintf("{{nodes.%s.v%d}}", e.id, len(e.scripts))
+	env.scripts = append(env.scripts, js)
+	return fmt.Sprintf("{{nodes.%s.v%d}}", env.id, len(env.scripts))
 }
 
 // value translates a parameter: expressions become templates, other text stays as it
 // is.
-func (e *env) value(v any) any {
-	switch v := unlocated(v).(type) {
+func (env *env) value(value any) any {
+	switch item := unlocated(value).(type) {
 	case string:
-		if e.arguments != nil {
-			return e.argument(v)
+		if env.arguments != nil {
+			return env.argument(item)
 		}
-		return e.text(v)
+		return env.text(item)
 	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = e.value(v[i])
+		list := make([]any, len(item))
+		for i := range item {
+			list[i] = env.value(item[i])
 		}
 		return list
 	case map[string]any:
 		object := map[string]any{}
-		for key, inner := range v {
-			object[key] = e.value(inner)
+		for key, inner := range item {
+			object[key] = env.value(inner)
 		}
 		return object
 	default:
-		return v
+		return item
 	}
 }
 
 // textOf translates a parameter to a text.
-func (e *env) textOf(path string) string {
-	switch v := e.value(e.u.p.at(path)).(type) {
+func (env *env) textOf(path string) string {
+	switch v := env.value(env.u.p.at(path)).(type) {
 	case nil:
 		return ""
 	case string:
@@ -183,14 +183,14 @@ func (e *env) textOf(path string) string {
 	}
 }
 
-func (e *env) text(s string) any {
-	source, ok := expressionOf(s)
+func (env *env) text(text string) any {
+	source, ok := expressionOf(text)
 	if !ok {
-		return escapeTemplate(s)
+		return escapeTemplate(text)
 	}
 	pieces := split(source)
 	if len(pieces) == 1 && pieces[0].expr {
-		return e.expression(pieces[0].text, true)
+		return env.expression(pieces[0].text, true)
 	}
 	var out strings.Builder
 	for _, p := range pieces {
@@ -198,7 +198,7 @@ func (e *env) text(s string) any {
 			out.WriteString(escapeTemplate(p.text))
 			continue
 		}
-		switch v := e.expression(p.text, false).(type) {
+		switch v := env.expression(p.text, false).(type) {
 		case string:
 			out.WriteString(v)
 		case nil:
@@ -215,7 +215,7 @@ func escapeTemplate(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{
 
 // expression translates one expression. whole reports that it makes up a whole text,
 // so that its value keeps its type.
-func (e *env) expression(source string, whole bool) any {
+func (env *env) expression(source string, whole bool) any {
 	if source == "" {
 		return ""
 	}
@@ -226,14 +226,14 @@ func (e *env) expression(source string, whole bool) any {
 			}
 			return c.value
 		}
-		if path, ok := e.path(c, whole); ok {
-			if e.nulls && whole && !c.fallback {
+		if path, ok := env.path(c, whole); ok {
+			if env.nulls && whole && !c.fallback {
 				path += optional
 			}
 			return "{{" + path + "}}"
 		}
 	}
-	return e.compute(orNull(source))
+	return env.compute(orNull(source))
 }
 
 // optional is the filter for paths that yield null if the value is missing.
@@ -248,12 +248,12 @@ func orNull(source string) string {
 }
 
 // js translates a parameter to a JavaScript expression.
-func (e *env) js(v any) string {
-	switch v := unlocated(v).(type) {
+func (env *env) js(value any) string {
+	switch item := unlocated(value).(type) {
 	case string:
-		source, ok := expressionOf(v)
+		source, ok := expressionOf(item)
 		if !ok {
-			return quote(v)
+			return quote(item)
 		}
 		pieces := split(source)
 		if len(pieces) == 1 && pieces[0].expr {
@@ -275,19 +275,19 @@ func (e *env) js(v any) string {
 		}
 		return "[" + strings.Join(parts, ", ") + `].join("")`
 	case []any:
-		parts := make([]string, len(v))
-		for i := range v {
-			parts[i] = e.js(v[i])
+		parts := make([]string, len(item))
+		for i := range item {
+			parts[i] = env.js(item[i])
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case map[string]any:
 		parts := []string{}
-		for _, key := range sortedKeys(v) {
-			parts = append(parts, "["+quote(key)+"]: "+e.js(v[key]))
+		for _, key := range sortedKeys(item) {
+			parts = append(parts, "["+quote(key)+"]: "+env.js(item[key]))
 		}
 		return "{ " + strings.Join(parts, ", ") + " }"
 	default:
-		return quote(v)
+		return quote(item)
 	}
 }
 

@@ -23,9 +23,9 @@ func expressionOf(v any) (string, bool) {
 }
 
 // split splits "Hello {{ $json.name }}" into text and expressions.
-func split(s string) (all []piece) {
+func split(text string) (all []piece) {
 	for {
-		before, rest, found := strings.Cut(s, "{{")
+		before, rest, found := strings.Cut(text, "{{")
 		if before != "" {
 			all = append(all, piece{before, false})
 		}
@@ -37,7 +37,7 @@ func split(s string) (all []piece) {
 			return append(all, piece{"{{" + rest, false})
 		}
 		all = append(all, piece{normalizeExpression(rest[:end]), true})
-		s = rest[end+2:]
+		text = rest[end+2:]
 	}
 }
 
@@ -60,14 +60,14 @@ func normalizeExpression(source string) string {
 
 // endOf returns where the }} of an expression is: the first that is neither in
 // quotes nor closes a brace, otherwise the first one.
-func endOf(s string) int {
+func endOf(text string) int {
 	depth := 0
 	var mark byte
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
+	for index := 0; index < len(text); index++ {
+		switch c := text[index]; {
 		case mark != 0:
 			if c == '\\' {
-				i++
+				index++
 			} else if c == mark {
 				mark = 0
 			}
@@ -77,11 +77,11 @@ func endOf(s string) int {
 			depth++
 		case c == '}' && depth > 0:
 			depth--
-		case c == '}' && strings.HasPrefix(s[i:], "}}"):
-			return i
+		case c == '}' && strings.HasPrefix(text[index:], "}}"):
+			return index
 		}
 	}
-	return strings.Index(s, "}}")
+	return strings.Index(text, "}}")
 }
 
 // chain is a JavaScript expression that only reads: $json.a["b"][0].trim().
@@ -104,37 +104,37 @@ type step struct {
 
 // readChain parses an expression; ok is false for everything else.
 func readChain(text string) (c chain, ok bool) {
-	p := &chainReader{s: strings.TrimSpace(text)}
-	if v, ok := p.literal(); ok {
-		p.space()
-		return chain{value: v}, p.done()
+	reader := &chainReader{s: strings.TrimSpace(text)}
+	if v, ok := reader.literal(); ok {
+		reader.space()
+		return chain{value: v}, reader.done()
 	}
-	c.root = p.name()
+	c.root = reader.name()
 	if c.root == "" {
 		return c, false
 	}
-	if c.root == "JSON" && p.take(".stringify(") || c.root == "encodeURIComponent" && p.take("(") {
-		return p.wrapped(c.root)
+	if c.root == "JSON" && reader.take(".stringify(") || c.root == "encodeURIComponent" && reader.take("(") {
+		return reader.wrapped(c.root)
 	}
-	if p.take("(") {
-		arg, isText := p.literalText()
-		if p.space(); !isText || !p.take(")") {
+	if reader.take("(") {
+		arg, isText := reader.literalText()
+		if reader.space(); !isText || !reader.take(")") {
 			return c, false
 		}
 		c.arg = arg
 	}
-	if c.steps, ok = p.steps(); !ok {
+	if c.steps, ok = reader.steps(); !ok {
 		return c, false
 	}
-	p.space()
-	if p.take("??") || p.take("||") {
-		p.space()
-		if c.value, c.fallback = p.literal(); !c.fallback {
+	reader.space()
+	if reader.take("??") || reader.take("||") {
+		reader.space()
+		if c.value, c.fallback = reader.literal(); !c.fallback {
 			return c, false
 		}
-		p.space()
+		reader.space()
 	}
-	return c, p.done()
+	return c, reader.done()
 }
 
 // wrapped parses the argument of a function that a filter replaces.
@@ -309,15 +309,15 @@ func isWord(c byte) bool {
 // quoted reads a text in quotes with the usual escapes.
 func (p *chainReader) quoted(mark byte) (any, bool) {
 	var out strings.Builder
-	for i := p.at + 1; i < len(p.s); i++ {
-		switch c := p.s[i]; {
-		case c == mark:
-			p.at = i + 1
+	for index := p.at + 1; index < len(p.s); index++ {
+		switch char := p.s[index]; {
+		case char == mark:
+			p.at = index + 1
 			return out.String(), true
-		case mark == '`' && c == '$':
+		case mark == '`' && char == '$':
 			return nil, false
-		case c == '\\' && i+1 < len(p.s):
-			i++
+		case char == '\\' && index+1 < len(p.s):
+			index++
 			escaped, known := map[byte]byte{
 				'n':  '\n',
 				't':  '\t',
@@ -327,13 +327,13 @@ func (p *chainReader) quoted(mark byte) (any, bool) {
 				'\'': '\'',
 				'`':  '`',
 				'/':  '/',
-			}[p.s[i]]
+			}[p.s[index]]
 			if !known {
 				return nil, false
 			}
 			out.WriteByte(escaped)
 		default:
-			out.WriteByte(c)
+			out.WriteByte(char)
 		}
 	}
 	return nil, false

@@ -16,27 +16,27 @@ func convertNoOp(c *converter, u *unit) {
 	}
 }
 
-func convertWait(c *converter, u *unit) {
+func convertWait(converter *converter, u *unit) {
 	if resume := u.p.or("resume", "timeInterval"); resume == "webhook" || resume == "form" {
 		u.fail("WAIT", "Waiting for a call or a form: use an approval, or a wait node with an event.")
 	}
-	s := c.firstInput(u)
-	e := &env{
-		c:  c,
+	stream := converter.firstInput(u)
+	environment := &env{
+		c:  converter,
 		u:  u,
-		in: s,
-		at: s.at,
+		in: stream,
+		at: stream.at,
 	}
 	data := map[string]any{}
 	if u.p.text("resume") == "specificTime" {
-		data["until"] = e.textOf("dateTime")
+		data["until"] = environment.textOf("dateTime")
 	} else {
 		unit, amount := "hours", 1.0
 		if u.version >= 1.1 {
 			unit, amount = "seconds", 5.0
 		}
 		data["unit"] = u.p.or("unit", unit)
-		if data["duration"] = e.value(u.p.at("amount")); data["duration"] == nil {
+		if data["duration"] = environment.value(u.p.at("amount")); data["duration"] == nil {
 			data["duration"] = amount
 		}
 		if text, ok := data["duration"].(string); ok {
@@ -45,7 +45,7 @@ func convertWait(c *converter, u *unit) {
 			}
 		}
 	}
-	e.emitPassing(agent.NodeWait, data)
+	environment.emitPassing(agent.NodeWait, data)
 }
 
 func convertStop(c *converter, u *unit) {
@@ -58,49 +58,49 @@ func convertStop(c *converter, u *unit) {
 }
 
 // convertRespond makes a webhook-response node that answers with the first item.
-func convertRespond(c *converter, u *unit) {
-	s := c.firstInput(u)
-	in := s
-	if s.list || s.at != s.at.context() {
-		if u.p.text("respondWith") == "allIncomingItems" {
-			c.respondAll(u, s)
+func convertRespond(converter *converter, unit *unit) {
+	stream := converter.firstInput(unit)
+	in := stream
+	if stream.list || stream.at != stream.at.context() {
+		if unit.p.text("respondWith") == "allIncomingItems" {
+			converter.respondAll(unit, stream)
 			return
 		}
-		in = c.firstOf(u, s)
+		in = converter.firstOf(unit, stream)
 	}
-	e := &env{
-		c:  c,
-		u:  u,
+	environment := &env{
+		c:  converter,
+		u:  unit,
 		in: in,
 		at: in.at,
 	}
-	data := map[string]any{"status": e.status()}
-	switch with := u.p.or("respondWith", "firstIncomingItem"); with {
+	data := map[string]any{"status": environment.status()}
+	switch with := unit.p.or("respondWith", "firstIncomingItem"); with {
 	case "firstIncomingItem":
-		data["body"] = e.wholeItem()
+		data["body"] = environment.wholeItem()
 	case "allIncomingItems":
-		data["body"] = []any{e.wholeItem()}
+		data["body"] = []any{environment.wholeItem()}
 	case "json":
-		data["body"] = e.json(u.p.at("responseBody"))
+		data["body"] = environment.json(unit.p.at("responseBody"))
 	case "text":
-		data["body"] = e.value(u.p.at("responseBody"))
+		data["body"] = environment.value(unit.p.at("responseBody"))
 	case "noData":
 	case "redirect":
-		data["headers"] = map[string]any{"Location": e.textOf("redirectURL")}
-		if !u.p.has("options.responseCode") {
+		data["headers"] = map[string]any{"Location": environment.textOf("redirectURL")}
+		if !unit.p.has("options.responseCode") {
 			data["status"] = 307.0
 		}
 	default:
-		u.fail("RESPONSE", "Responses with "+clip(with, 40)+" are not supported.")
+		unit.fail("RESPONSE", "Responses with "+clip(with, 40)+" are not supported.")
 	}
-	if list := u.p.objects("options.responseHeaders.entries"); len(list) > 0 {
+	if list := unit.p.objects("options.responseHeaders.entries"); len(list) > 0 {
 		headers, _ := data["headers"].(map[string]any)
 		if headers == nil {
 			headers = map[string]any{}
 		}
-		for name, v := range e.object(list) {
+		for name, v := range environment.object(list) {
 			if agent.ResponseHeaderIssue(name, "") != "" {
-				u.approximate(
+				unit.approximate(
 					"RESPONSE_HEADER",
 					"The header "+clip(name, 60)+" is left out: workflows may not set it on this server.",
 				)
@@ -110,16 +110,16 @@ func convertRespond(c *converter, u *unit) {
 		}
 		data["headers"] = headers
 	}
-	passed := e.emitPassing("webhook-response", data)
-	if in != s && !u.unsupported { // the list flows on
-		u.outputs[0] = s
+	passed := environment.emitPassing("webhook-response", data)
+	if in != stream && !unit.unsupported { // the list flows on
+		unit.outputs[0] = stream
 		return
 	}
-	u.outputs[0] = passed
+	unit.outputs[0] = passed
 }
 
-func (e *env) status() any {
-	v := e.value(e.u.p.at("options.responseCode"))
+func (env *env) status() any {
+	v := env.value(env.u.p.at("options.responseCode"))
 	if v == nil || v == "" {
 		return 200.0
 	}
@@ -127,16 +127,16 @@ func (e *env) status() any {
 }
 
 // wholeItem returns a template for the whole current item.
-func (e *env) wholeItem() any {
-	if !e.in.list && e.in.ref.path != "" && e.in.ref.fields == nil {
-		return "{{" + e.in.ref.path + "}}"
+func (env *env) wholeItem() any {
+	if !env.in.list && env.in.ref.path != "" && env.in.ref.fields == nil {
+		return "{{" + env.in.ref.path + "}}"
 	}
-	return e.compute(e.currentItemJS())
+	return env.compute(env.currentItemJS())
 }
 
 // respondAll answers with all items.
-func (c *converter) respondAll(u *unit, s *stream) {
-	e, items := c.whole(u)
+func (converter *converter) respondAll(u *unit, s *stream) {
+	e, items := converter.whole(u)
 	e.emit("webhook-response", map[string]any{"status": e.status(), "body": e.compute(items[0])})
 	if !u.unsupported {
 		u.outputs[0] = s
@@ -144,42 +144,45 @@ func (c *converter) respondAll(u *unit, s *stream) {
 }
 
 // convertCall makes a workflow node.
-func convertCall(c *converter, u *unit) {
-	e := c.each(u)
-	if u.p.or("source", "database") != "database" {
-		u.fail("WORKFLOW", "A workflow that is a parameter, a file or an address: import it as a workflow of its own.")
+func convertCall(converter *converter, unit *unit) {
+	env := converter.each(unit)
+	if unit.p.or("source", "database") != "database" {
+		unit.fail(
+			"WORKFLOW",
+			"A workflow that is a parameter, a file or an address: import it as a workflow of its own.",
+		)
 	}
-	id := c.importedWorkflow(u)
+	id := converter.importedWorkflow(unit)
 	if id == "" {
-		u.approximate(
+		unit.approximate(
 			"WORKFLOW",
 			fmt.Sprintf(
 				"Choose the workflow to run: the one in n8n is %q. Workflows that are imported "+
 					"together keep their connections.",
-				clip(workflowName(u), 80),
+				clip(workflowName(unit), 80),
 			),
 		)
 	}
 	data := map[string]any{"workflow_id": id, "wait": true}
-	if wait, ok := u.p.at("options.waitForSubWorkflow").(bool); ok {
+	if wait, ok := unit.p.at("options.waitForSubWorkflow").(bool); ok {
 		data["wait"] = wait
 	}
-	if values := u.p.object("workflowInputs.value"); len(values) > 0 {
-		data["input"] = e.value(map[string]any(values))
+	if values := unit.p.object("workflowInputs.value"); len(values) > 0 {
+		data["input"] = env.value(map[string]any(values))
 	} else {
-		data["input"] = e.wholeItem()
+		data["input"] = env.wholeItem()
 	}
-	s := e.emit("workflow", data)
-	if u.unsupported {
+	s := env.emit("workflow", data)
+	if unit.unsupported {
 		return
 	}
 	if data["wait"] == false {
-		s.ref, s.same = e.in.ref, append(s.same, e.in.same...)
+		s.ref, s.same = env.in.ref, append(s.same, env.in.same...)
 		return
 	}
 	s.ref = ref{
-		path:   "nodes." + u.id + ".output",
-		js:     fmt.Sprintf("(nodes[%q]?.output ?? {})", u.id),
+		path:   "nodes." + unit.id + ".output",
+		js:     fmt.Sprintf("(nodes[%q]?.output ?? {})", unit.id),
 		object: false,
 	}
 }

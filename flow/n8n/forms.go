@@ -112,19 +112,19 @@ func namedList(e *env, v any, argument string) (any, bool) {
 }
 
 // notionProperties returns properties of a page, from {key: "Name|type", …}.
-func notionProperties(e *env, v any, _ string) (any, bool) {
+func notionProperties(env *env, item any, _ string) (any, bool) {
 	properties := map[string]any{}
-	list, _ := v.([]any)
+	list, _ := item.([]any)
 	for _, one := range list {
 		p, _ := one.(map[string]any)
 		name, kind, _ := strings.Cut(params(p).text("key"), "|")
-		value, known := notionValue(e, kind, p)
+		value, known := notionValue(env, kind, p)
 		switch {
 		case name == "":
 		case known:
 			properties[name] = value
 		default:
-			e.u.approximate(
+			env.u.approximate(
 				"PROPERTY",
 				fmt.Sprintf("The property %s is left out: its type is %s.", clip(name, 60), clip(kind, 40)),
 			)
@@ -134,11 +134,11 @@ func notionProperties(e *env, v any, _ string) (any, bool) {
 }
 
 // notionValue returns the value of a Notion property by its type.
-func notionValue(e *env, kind string, p params) (any, bool) {
+func notionValue(env *env, kind string, params params) (any, bool) {
 	first := func(names ...string) any {
 		for _, name := range names {
-			if p[name] != nil {
-				return e.value(p[name])
+			if params[name] != nil {
+				return env.value(params[name])
 			}
 		}
 		return ""
@@ -182,8 +182,8 @@ func notionValue(e *env, kind string, p params) (any, bool) {
 		value, known = each(first("peopleValue"), "id")
 	case "date":
 		object := map[string]any{"start": first("date", "dateStart")}
-		if p["dateEnd"] != nil && p["range"] == true {
-			object["end"] = e.value(p["dateEnd"])
+		if params["dateEnd"] != nil && params["range"] == true {
+			object["end"] = env.value(params["dateEnd"])
 		}
 		value = object
 	default:
@@ -193,9 +193,9 @@ func notionValue(e *env, kind string, p params) (any, bool) {
 }
 
 // hubspotFilters returns the filters of a search.
-func hubspotFilters(e *env, v any, _ string) (any, bool) {
+func hubspotFilters(env *env, value any, _ string) (any, bool) {
 	groups := []any{}
-	list, _ := v.([]any)
+	list, _ := value.([]any)
 	for _, one := range list {
 		group, _ := one.(map[string]any)
 		filters := []any{}
@@ -203,7 +203,7 @@ func hubspotFilters(e *env, v any, _ string) (any, bool) {
 			name, _, _ := strings.Cut(f.text("propertyName"), "|")
 			filter := map[string]any{"propertyName": name, "operator": f.or("operator", "EQ")}
 			if f["value"] != nil {
-				filter["value"] = e.value(f["value"])
+				filter["value"] = env.value(f["value"])
 			}
 			filters = append(filters, filter)
 		}
@@ -213,36 +213,39 @@ func hubspotFilters(e *env, v any, _ string) (any, bool) {
 }
 
 // docsRequests returns changes to a Google Docs document.
-func docsRequests(e *env, v any, _ string) (any, bool) {
+func docsRequests(env *env, value any, _ string) (any, bool) {
 	requests := []any{}
-	list, _ := v.([]any)
+	list, _ := value.([]any)
 	for _, one := range list {
-		p, _ := one.(map[string]any)
-		switch action := params(p).or("action", "insert"); {
-		case params(p).or("object", "text") == "text" && action == "insert":
+		object, _ := one.(map[string]any)
+		switch action := params(object).or("action", "insert"); {
+		case params(object).or("object", "text") == "text" && action == "insert":
 			requests = append(requests, map[string]any{
 				"insertText": map[string]any{
-					"text":                 e.value(p["text"]),
+					"text":                 env.value(object["text"]),
 					"endOfSegmentLocation": map[string]any{"segmentId": ""},
 				},
 			})
 		case action == "replaceAll":
 			requests = append(requests, map[string]any{
 				"replaceAllText": map[string]any{
-					"containsText": map[string]any{"text": e.value(p["text"]), "matchCase": p["matchCase"] == true},
-					"replaceText":  e.value(p["replaceText"]),
+					"containsText": map[string]any{
+						"text":      env.value(object["text"]),
+						"matchCase": object["matchCase"] == true,
+					},
+					"replaceText": env.value(object["replaceText"]),
 				},
 			})
 		default:
-			e.u.fail("OPERATION", "Only text is inserted at the end, or replaced.")
+			env.u.fail("OPERATION", "Only text is inserted at the end, or replaced.")
 		}
 	}
 	return requests, len(requests) > 0
 }
 
 // mimeOf returns an email in the form that Gmail's API takes.
-func mimeOf(e *env, _ any, _ string) (any, bool) {
-	p, parts := e.u.p, []string{}
+func mimeOf(env *env, _ any, _ string) (any, bool) {
+	params, parts := env.u.p, []string{}
 	for _, f := range [][2]string{
 		{"to", "sendTo"},
 		{"to", "options.sendTo"},
@@ -251,13 +254,13 @@ func mimeOf(e *env, _ any, _ string) (any, bool) {
 		{"cc", "options.ccList"},
 		{"bcc", "options.bccList"},
 	} {
-		if p.has(f[1]) {
-			parts = append(parts, f[0]+": "+e.js(p.at(f[1])))
+		if params.has(f[1]) {
+			parts = append(parts, f[0]+": "+env.js(params.at(f[1])))
 		}
 	}
-	return e.compute(fmt.Sprintf(
+	return env.compute(fmt.Sprintf(
 		"$mime({ html: %t, %s })",
-		p.text("emailType") == "html",
+		params.text("emailType") == "html",
 		strings.Join(parts, ", "),
 	)), true
 }
@@ -276,38 +279,38 @@ func driveFile(e *env, v any, _ string) (any, bool) {
 	return e.related(`"application/octet-stream"`, "$get("+e.currentItemJS()+", "+e.js(v)+")"), true
 }
 
-func (e *env) related(kind, data string) string {
-	metadata := []string{"name: " + e.js(e.u.p.or("name", "file"))}
-	id, _ := e.formatParameter("id", e.u.params["folderId"])
+func (env *env) related(kind, data string) string {
+	metadata := []string{"name: " + env.js(env.u.p.or("name", "file"))}
+	id, _ := env.formatParameter("id", env.u.params["folderId"])
 	switch text, _ := id.(string); {
 	case text == "" || text == "root":
 	case strings.Contains(text, "{{"):
-		metadata = append(metadata, "parents: ["+e.js(e.u.p.at("folderId"))+"]")
+		metadata = append(metadata, "parents: ["+env.js(env.u.p.at("folderId"))+"]")
 	default:
 		metadata = append(metadata, "parents: ["+quote(text)+"]")
 	}
-	return e.compute(fmt.Sprintf("$related({ %s }, %s, %s)", strings.Join(metadata, ", "), kind, data))
+	return env.compute(fmt.Sprintf("$related({ %s }, %s, %s)", strings.Join(metadata, ", "), kind, data))
 }
 
 // imageContent returns a question and the addresses of images.
-func imageContent(e *env, v any, _ string) (any, bool) {
-	content := []any{map[string]any{"type": "text", "text": e.value(v)}}
-	if e.u.p.text("inputType") == "base64" {
-		e.u.approximate("FILE", filesAreFields)
+func imageContent(env *env, value any, _ string) (any, bool) {
+	content := []any{map[string]any{"type": "text", "text": env.value(value)}}
+	if env.u.p.text("inputType") == "base64" {
+		env.u.approximate("FILE", filesAreFields)
 		field := fmt.Sprintf(
 			"$get(%s, %s)",
-			e.currentItemJS(),
-			e.js(e.u.p.or("binaryPropertyName", "data")),
+			env.currentItemJS(),
+			env.js(env.u.p.or("binaryPropertyName", "data")),
 		)
-		return append(content, imagePart(e.compute(`"data:image/png;base64," + `+field))), true
+		return append(content, imagePart(env.compute(`"data:image/png;base64," + `+field))), true
 	}
-	addresses := e.u.p.text("imageUrls")
+	addresses := env.u.p.text("imageUrls")
 	list := words(addresses)
 	if strings.HasPrefix(addresses, "=") {
 		list = []string{addresses}
 	}
 	for _, address := range list {
-		content = append(content, imagePart(e.value(address)))
+		content = append(content, imagePart(env.value(address)))
 	}
 	return content, true
 }

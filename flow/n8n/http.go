@@ -17,23 +17,23 @@ type request struct {
 	query   map[string]any
 }
 
-func convertHTTP(c *converter, u *unit) {
-	e := c.each(u)
+func convertHTTP(converter *converter, unit *unit) {
+	env := converter.each(unit)
 	r := &request{
-		e:       e,
+		e:       env,
 		data:    map[string]any{},
 		headers: map[string]any{},
 		query:   map[string]any{},
 	}
-	method := strings.ToUpper(u.p.or("method", u.p.or("requestMethod", "GET")))
+	method := strings.ToUpper(unit.p.or("method", unit.p.or("requestMethod", "GET")))
 	if strings.HasPrefix(method, "=") {
-		method = strings.ToUpper(fmt.Sprint(e.value(u.p.or("method", u.p.text("requestMethod")))))
+		method = strings.ToUpper(fmt.Sprint(env.value(unit.p.or("method", unit.p.text("requestMethod")))))
 	} else if !slices.Contains([]string{"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"}, method) {
-		u.fail("METHOD", "Requests with the method "+clip(method, 20)+" cannot be sent.")
+		unit.fail("METHOD", "Requests with the method "+clip(method, 20)+" cannot be sent.")
 	}
 	r.data["method"] = method
-	r.address(u.p.text("url"))
-	if u.version >= 3 {
+	r.address(unit.p.text("url"))
+	if unit.version >= 3 {
 		r.parts()
 	} else {
 		r.legacyParts()
@@ -48,9 +48,9 @@ var secretQuery = agent.Pattern(
 )
 
 // address sets the URL, without secrets in it.
-func (r *request) address(address string) {
+func (request *request) address(address string) {
 	for _, m := range secretQuery().FindAllStringSubmatch(address, -1) {
-		r.secret("query", m[2])
+		request.secret("query", m[2])
 		address = strings.Replace(address, m[0], m[1], 1)
 	}
 	source := strings.TrimPrefix(address, "=")
@@ -59,7 +59,7 @@ func (r *request) address(address string) {
 		"}",
 		"",
 	)); err == nil && u.User != nil {
-		r.secret("basic", "user and password in the URL")
+		request.secret("basic", "user and password in the URL")
 		if scheme, rest, ok := strings.Cut(address, "://"); ok {
 			if _, after, ok := strings.Cut(rest, "@"); ok {
 				address = scheme + "://" + after
@@ -69,13 +69,13 @@ func (r *request) address(address string) {
 	if source != "" && !strings.Contains(source, "://") && !strings.HasPrefix(source, "{{") {
 		address = strings.Replace(address, source, "http://"+source, 1)
 	}
-	r.data["url"] = strings.TrimRight(fmt.Sprint(r.e.text(address)), "?&")
+	request.data["url"] = strings.TrimRight(fmt.Sprint(request.e.text(address)), "?&")
 }
 
 // secret reports that a secret was omitted, and adds a credential to create instead.
-func (r *request) secret(kind, name string) {
-	u := r.e.u
-	u.approximate(
+func (request *request) secret(kind, name string) {
+	unit := request.e.u
+	unit.approximate(
 		"SECRET",
 		fmt.Sprintf(
 			"The value of %s was a secret in the workflow; it is not imported. "+
@@ -83,12 +83,12 @@ func (r *request) secret(kind, name string) {
 			clip(name, 60),
 		),
 	)
-	if r.data["credential"] == nil {
-		r.data["credential"] = r.e.c.out.addCredential(
-			hostOf(u.p.text("url"))+" "+name,
+	if request.data["credential"] == nil {
+		request.data["credential"] = request.e.c.out.addCredential(
+			hostOf(unit.p.text("url"))+" "+name,
 			kind,
 			"",
-			u.name,
+			unit.name,
 		)
 	}
 }
@@ -103,13 +103,13 @@ func hostOf(address string) string {
 }
 
 // pairs adds names and values to headers or the query.
-func (r *request) pairs(list []params, to map[string]any, kind string) {
-	for _, p := range list {
-		name, v := p.text("name"), p["value"]
-		text, isText := v.(string)
+func (request *request) pairs(list []params, to map[string]any, kind string) {
+	for _, params := range list {
+		name, item := params.text("name"), params["value"]
+		text, isText := item.(string)
 		if name == "" || strings.HasPrefix(name, "=") {
 			if name != "" {
-				r.e.u.approximate("NAME", "The name of a "+kind+" is computed; it is left out.")
+				request.e.u.approximate("NAME", "The name of a "+kind+" is computed; it is left out.")
 			}
 			continue
 		}
@@ -117,10 +117,10 @@ func (r *request) pairs(list []params, to map[string]any, kind string) {
 			text != "" &&
 			secretName().MatchString(name) &&
 			!hasExpression(text) {
-			r.secret(kind, name)
+			request.secret(kind, name)
 			continue
 		}
-		value := r.e.value(v)
+		value := request.e.value(item)
 		if before, twice := to[name]; twice && kind == "query" {
 			list, _ := before.([]any)
 			if list == nil {
@@ -133,14 +133,14 @@ func (r *request) pairs(list []params, to map[string]any, kind string) {
 }
 
 // object adds names and values given as JSON.
-func (r *request) object(v any, to map[string]any, kind string) {
-	text, _ := v.(string)
-	if text == "" && v == nil {
+func (request *request) object(value any, to map[string]any, kind string) {
+	text, _ := value.(string)
+	if text == "" && value == nil {
 		return
 	}
-	object, ok := r.e.json(v).(map[string]any)
+	object, ok := request.e.json(value).(map[string]any)
 	if !ok {
-		r.e.u.fail("PARAMETER", "The "+kind+" parameters are computed as a whole.")
+		request.e.u.fail("PARAMETER", "The "+kind+" parameters are computed as a whole.")
 		return
 	}
 	for _, name := range sortedKeys(object) {
@@ -148,104 +148,104 @@ func (r *request) object(v any, to map[string]any, kind string) {
 			secretName().MatchString(name) &&
 			!strings.Contains(text, "{{") &&
 			text != "" {
-			r.secret(kind, name)
+			request.secret(kind, name)
 			continue
 		}
 		to[name] = object[name]
 	}
 }
 
-func (r *request) parts() {
-	p := r.e.u.p
-	if p.flag("sendQuery") {
-		if p.text("specifyQuery") == "json" {
-			r.object(p.at("jsonQuery"), r.query, "query")
+func (request *request) parts() {
+	params := request.e.u.p
+	if params.flag("sendQuery") {
+		if params.text("specifyQuery") == "json" {
+			request.object(params.at("jsonQuery"), request.query, "query")
 		} else {
-			r.pairs(p.objects("queryParameters.parameters"), r.query, "query")
+			request.pairs(params.objects("queryParameters.parameters"), request.query, "query")
 		}
 	}
-	if p.flag("sendHeaders") {
-		if p.text("specifyHeaders") == "json" {
-			r.object(p.at("jsonHeaders"), r.headers, "header")
+	if params.flag("sendHeaders") {
+		if params.text("specifyHeaders") == "json" {
+			request.object(params.at("jsonHeaders"), request.headers, "header")
 		} else {
-			r.pairs(p.objects("headerParameters.parameters"), r.headers, "header")
+			request.pairs(params.objects("headerParameters.parameters"), request.headers, "header")
 		}
 	}
-	if p.flag("sendBody") {
-		r.body(
-			p.or("contentType", "json"),
-			p.or("specifyBody", "keypair") != "keypair",
-			p.objects("bodyParameters.parameters"),
-			p.at("jsonBody"),
+	if params.flag("sendBody") {
+		request.body(
+			params.or("contentType", "json"),
+			params.or("specifyBody", "keypair") != "keypair",
+			params.objects("bodyParameters.parameters"),
+			params.at("jsonBody"),
 		)
 	}
 }
 
 // legacyParts reads the parameters of versions 1 and 2.
-func (r *request) legacyParts() {
-	p := r.e.u.p
-	kind := p.or("options.bodyContentType", "json")
-	if p.flag("jsonParameters") {
-		r.object(p.at("queryParametersJson"), r.query, "query")
-		r.object(p.at("headerParametersJson"), r.headers, "header")
-		if p.flag("sendBinaryData") && kind != "multipart-form-data" {
+func (request *request) legacyParts() {
+	params := request.e.u.p
+	kind := params.or("options.bodyContentType", "json")
+	if params.flag("jsonParameters") {
+		request.object(params.at("queryParametersJson"), request.query, "query")
+		request.object(params.at("headerParametersJson"), request.headers, "header")
+		if params.flag("sendBinaryData") && kind != "multipart-form-data" {
 			kind = "binaryData"
 		}
 		if kind == "multipart-form-data" {
-			object, _ := r.e.json(p.at("bodyParametersJson")).(map[string]any)
-			r.multipart(nil)
-			r.data["body"] = object
+			object, _ := request.e.json(params.at("bodyParametersJson")).(map[string]any)
+			request.multipart(nil)
+			request.data["body"] = object
 			return
 		}
-		if p.has("bodyParametersJson") || kind == "binaryData" {
-			r.body(kind, true, nil, p.at("bodyParametersJson"))
+		if params.has("bodyParametersJson") || kind == "binaryData" {
+			request.body(kind, true, nil, params.at("bodyParametersJson"))
 		}
 		return
 	}
-	r.pairs(p.objects("queryParametersUi.parameter"), r.query, "query")
-	r.pairs(p.objects("headerParametersUi.parameter"), r.headers, "header")
-	if list := p.objects("bodyParametersUi.parameter"); len(list) > 0 ||
-		kind == "multipart-form-data" && p.flag("sendBinaryData") {
-		r.body(kind, false, list, nil)
+	request.pairs(params.objects("queryParametersUi.parameter"), request.query, "query")
+	request.pairs(params.objects("headerParametersUi.parameter"), request.headers, "header")
+	if list := params.objects("bodyParametersUi.parameter"); len(list) > 0 ||
+		kind == "multipart-form-data" && params.flag("sendBinaryData") {
+		request.body(kind, false, list, nil)
 	}
 }
 
 // body sets the body for a content type: from one text if written is set, or else
 // from pairs.
-func (r *request) body(kind string, written bool, pairs []params, text any) {
-	e, p := r.e, r.e.u.p
+func (request *request) body(kind string, written bool, pairs []params, text any) {
+	env, p := request.e, request.e.u.p
 	switch kind {
 	case "json":
 		if written {
-			r.data["body"] = e.json(text)
+			request.data["body"] = env.json(text)
 			return
 		}
-		r.data["body"] = e.object(pairs)
+		request.data["body"] = env.object(pairs)
 	case "form-urlencoded":
 		if written {
-			r.raw("application/x-www-form-urlencoded", p.at("body"))
+			request.raw("application/x-www-form-urlencoded", p.at("body"))
 			return
 		}
-		r.data["body"], r.data["body_type"] = e.object(pairs), "form"
+		request.data["body"], request.data["body_type"] = env.object(pairs), "form"
 	case "multipart-form-data":
-		r.multipart(pairs)
+		request.multipart(pairs)
 	case "binaryData":
-		r.data["body"], r.data["body_type"] =
-			r.e.file(p.or("inputDataFieldName", p.or("binaryPropertyName", "data"))), "file"
+		request.data["body"], request.data["body_type"] =
+			request.e.file(p.or("inputDataFieldName", p.or("binaryPropertyName", "data"))), "file"
 	case "raw":
 		media, source := p.or("rawContentType", p.or("options.bodyContentCustomMimeType", "text/plain")), p.at("body")
 		if source == nil {
 			source = text
 		}
-		r.raw(media, source)
+		request.raw(media, source)
 	default:
-		e.u.fail("BODY", "Bodies of the type "+clip(kind, 40)+" cannot be sent.")
+		env.u.fail("BODY", "Bodies of the type "+clip(kind, 40)+" cannot be sent.")
 	}
 }
 
 // multipart sets a body of fields and files: in versions 1 and 2 files are a list
 // of fields of the item, each with the name of its part before a colon.
-func (r *request) multipart(pairs []params) {
+func (request *request) multipart(pairs []params) {
 	fields, files := []params{}, map[string]any{}
 	for _, p := range pairs {
 		name := strings.TrimPrefix(p.text("name"), "=")
@@ -253,56 +253,56 @@ func (r *request) multipart(pairs []params) {
 		case p.text("parameterType") != "formBinaryData":
 			fields = append(fields, p)
 		case name != "":
-			files[name] = r.e.file(p.text("inputDataFieldName"))
+			files[name] = request.e.file(p.text("inputDataFieldName"))
 		}
 	}
-	if old := r.e.u.p; r.e.u.version < 3 && old.flag("sendBinaryData") {
+	if old := request.e.u.p; request.e.u.version < 3 && old.flag("sendBinaryData") {
 		for _, one := range words(old.or("binaryPropertyName", "data")) {
 			name, field, named := strings.Cut(one, ":")
 			if !named {
 				name, field = one, one
 			}
-			files[name] = r.e.file(field)
+			files[name] = request.e.file(field)
 		}
 	}
-	r.data["body"], r.data["body_type"] = r.e.object(fields), "multipart"
+	request.data["body"], request.data["body_type"] = request.e.object(fields), "multipart"
 	if len(files) > 0 {
-		r.data["files"] = files
+		request.data["files"] = files
 	}
 }
 
 // file returns the file in a field of the item.
-func (e *env) file(field string) any {
-	e.u.approximate("FILE", filesAreFields)
+func (env *env) file(field string) any {
+	env.u.approximate("FILE", filesAreFields)
 	if strings.HasPrefix(field, "=") {
-		e.u.fail("PARAMETER", "The name of the field is computed.")
+		env.u.fail("PARAMETER", "The name of the field is computed.")
 	}
-	f := map[string]any{"data": e.value("={{ $json[" + quote(field) + "] }}")}
-	if !e.in.ref.closed {
-		f["name"], f["mime_type"] = e.value("={{ $json.fileName }}"), e.value("={{ $json.mimeType }}")
+	f := map[string]any{"data": env.value("={{ $json[" + quote(field) + "] }}")}
+	if !env.in.ref.closed {
+		f["name"], f["mime_type"] = env.value("={{ $json.fileName }}"), env.value("={{ $json.mimeType }}")
 	}
 	return f
 }
 
-func (r *request) raw(media string, text any) {
-	r.data["body"], r.data["body_type"] = r.e.value(text), "text"
-	r.headers["Content-Type"] = r.e.value(media)
+func (request *request) raw(media string, text any) {
+	request.data["body"], request.data["body_type"] = request.e.value(text), "text"
+	request.headers["Content-Type"] = request.e.value(media)
 }
 
 // object returns an object of names and values.
-func (e *env) object(pairs []params) map[string]any {
+func (env *env) object(pairs []params) map[string]any {
 	object := map[string]any{}
 	for _, p := range pairs {
 		if name := p.text("name"); name != "" {
-			object[strings.TrimPrefix(name, "=")] = e.value(p["value"])
+			object[strings.TrimPrefix(name, "=")] = env.value(p["value"])
 		}
 	}
 	return object
 }
 
 // authorize names the credential of the request.
-func (r *request) authorize() {
-	u := r.e.u
+func (request *request) authorize() {
+	u := request.e.u
 	kind := u.p.or("authentication", "none")
 	switch kind {
 	case "none", "":
@@ -312,7 +312,7 @@ func (r *request) authorize() {
 	case "genericCredentialType":
 		kind = u.p.text("genericAuthType")
 	}
-	r.e.attach(r.data, kind)
+	request.e.attach(request.data, kind)
 }
 
 // legacyAuth are names of version 1 for types of credentials.
@@ -326,16 +326,16 @@ var legacyAuth = map[string]string{
 }
 
 // attach names a credential of a type of n8n in a node's data.
-func (e *env) attach(data map[string]any, kind string) {
+func (env *env) attach(data map[string]any, kind string) {
 	if old, ok := legacyAuth[kind]; ok {
 		kind = old
 	}
 	switch kind {
 	case "oAuth1Api", "httpDigestAuth", "httpSslAuth":
-		e.u.fail("AUTH", "Credentials of the type "+kind+" are not supported.")
+		env.u.fail("AUTH", "Credentials of the type "+kind+" are not supported.")
 		return
 	}
-	name := e.u.credentials[kind]
+	name := env.u.credentials[kind]
 	if name == "" {
 		name = kind
 	}
@@ -343,23 +343,23 @@ func (e *env) attach(data map[string]any, kind string) {
 		return
 	}
 	if current, ok := data["credential"].(string); ok {
-		e.u.approximate(
+		env.u.approximate(
 			"CREDENTIAL",
 			fmt.Sprintf("A node has one credential: %q is to hold what %q held too.", current, clip(name, 60)),
 		)
 		return
 	}
-	data["credential"] = e.c.out.addCredential(name, kind, presetOf(kind), e.u.name)
+	data["credential"] = env.c.out.addCredential(name, kind, presetOf(kind), env.u.name)
 }
 
 // options applies the options of the node.
-func (r *request) options() {
-	u, p := r.e.u, r.e.u.p
-	if ms := p.number("options.timeout", 0); ms >= 1 {
-		r.data["timeout_ms"] = min(ms, 3_600_000)
+func (request *request) options() {
+	unit, params := request.e.u, request.e.u.p
+	if ms := params.number("options.timeout", 0); ms >= 1 {
+		request.data["timeout_ms"] = min(ms, 3_600_000)
 	}
-	if p.flag("options.response.response.neverError") || p.flag("options.ignoreResponseCode") {
-		r.data["fail_on_status"] = false
+	if params.flag("options.response.response.neverError") || params.flag("options.ignoreResponseCode") {
+		request.data["fail_on_status"] = false
 	}
 	for path, words := range map[string]string{
 		"options.pagination":        "Pages are not followed: only the first request is sent.",
@@ -368,44 +368,44 @@ func (r *request) options() {
 		"options.proxy":             "The proxy is the server's own.",
 		"options.redirect.redirect": "Redirects are followed as the server does.",
 	} {
-		if p.has(path) {
-			u.approximate(strings.ToUpper(path[strings.LastIndexByte(path, '.')+1:]), words)
+		if params.has(path) {
+			unit.approximate(strings.ToUpper(path[strings.LastIndexByte(path, '.')+1:]), words)
 		}
 	}
-	if p.flag("options.allowUnauthorizedCerts") || p.flag("allowUnauthorizedCerts") {
-		u.approximate("CERTIFICATES", "Certificates are always checked.")
+	if params.flag("options.allowUnauthorizedCerts") || params.flag("allowUnauthorizedCerts") {
+		unit.approximate("CERTIFICATES", "Certificates are always checked.")
 	}
-	agent.Sort(u.problems, func(a, b problem) int {
+	agent.Sort(unit.problems, func(a, b problem) int {
 		return strings.Compare(a.code+a.message, b.code+b.message)
 	})
 }
 
 // send adds the node and says how its response becomes items.
-func (r *request) send(method string) {
-	e, u := r.e, r.e.u
-	for name, values := range map[string]map[string]any{"headers": r.headers, "query": r.query} {
+func (request *request) send(method string) {
+	env, unit := request.e, request.e.u
+	for name, values := range map[string]map[string]any{"headers": request.headers, "query": request.query} {
 		if len(values) > 0 {
-			r.data[name] = values
+			request.data[name] = values
 		}
 	}
-	format := u.p.or("options.response.response.responseFormat", u.p.or("responseFormat", "autodetect"))
+	format := unit.p.or("options.response.response.responseFormat", unit.p.or("responseFormat", "autodetect"))
 	switch format {
 	case "text", "string":
-		r.data["response_type"] = "text"
+		request.data["response_type"] = "text"
 	case "file":
-		r.data["response_type"] = "base64"
-		u.approximate("BINARY", "The file is in body as base64; items have no files here.")
+		request.data["response_type"] = "base64"
+		unit.approximate("BINARY", "The file is in body as base64; items have no files here.")
 	}
-	s := e.emit("http-request", r.data)
-	if u.unsupported {
+	stream := env.emit("http-request", request.data)
+	if unit.unsupported {
 		return
 	}
-	out := "nodes." + u.id
-	at := fmt.Sprintf("nodes[%q]", u.id)
-	field := u.p.or("options.response.response.outputPropertyName", u.p.or("dataPropertyName", "data"))
+	out := "nodes." + unit.id
+	at := fmt.Sprintf("nodes[%q]", unit.id)
+	field := unit.p.or("options.response.response.outputPropertyName", unit.p.or("dataPropertyName", "data"))
 	switch {
-	case u.p.flag("options.response.response.fullResponse") || u.p.flag("options.fullResponse"):
-		s.ref = ref{
+	case unit.p.flag("options.response.response.fullResponse") || unit.p.flag("options.fullResponse"):
+		stream.ref = ref{
 			fields: map[string]string{
 				"body":       out + ".body",
 				"headers":    out + ".headers",
@@ -415,31 +415,31 @@ func (r *request) send(method string) {
 			js:     fmt.Sprintf("({ body: %s?.body, headers: %s?.headers, statusCode: %s?.status })", at, at, at),
 		}
 	case format == "text" || format == "string" || format == "file":
-		s.ref = ref{
+		stream.ref = ref{
 			fields: map[string]string{field: out + ".body"},
 			closed: true,
 			js:     fmt.Sprintf("({ [%s]: %s?.body })", quote(field), at),
 		}
-	case e.at != e.at.context():
+	case env.at != env.at.context():
 		if method == "GET" {
-			u.approximate(
+			unit.approximate(
 				"LIST_RESPONSE",
 				"If the response is a list, n8n makes an item of each entry; here it stays one item within the loop.",
 			)
 		}
-		s.ref = e.responseRef(out, at)
+		stream.ref = env.responseRef(out, at)
 	case method == "GET":
-		list := *s
+		list := *stream
 		list.list, list.taken = true, ""
-		list.ref = ref{js: fmt.Sprintf("(%s in nodes ? $list(%s.body) : [])", quote(u.id), at)}
-		u.outputs[0] = &list
+		list.ref = ref{js: fmt.Sprintf("(%s in nodes ? $list(%s.body) : [])", quote(unit.id), at)}
+		unit.outputs[0] = &list
 	default:
-		s.ref = e.responseRef(out, at)
+		stream.ref = env.responseRef(out, at)
 	}
 }
 
 // responseRef returns the ref to the body of a response as an item.
-func (e *env) responseRef(out, at string) ref {
+func (env *env) responseRef(out, at string) ref {
 	return ref{
 		path:   out + ".body",
 		js:     fmt.Sprintf("$list(%s?.body)[0]", at),

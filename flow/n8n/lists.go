@@ -8,35 +8,35 @@ import (
 
 // whole returns the environment of a unit that works on all items at once. items
 // holds the JavaScript for each input's list.
-func (c *converter) whole(u *unit) (e *env, items []string) {
+func (converter *converter) whole(unit *unit) (environment *env, items []string) {
 	var all []*stream
-	inputs := max(len(u.in), 1)
+	inputs := max(len(unit.in), 1)
 	for i := range inputs {
-		all = append(all, c.incoming(u, i)...)
+		all = append(all, converter.incoming(unit, i)...)
 	}
-	e = &env{
-		c:  c,
-		u:  u,
+	environment = &env{
+		c:  converter,
+		u:  unit,
 		in: &stream{ref: ref{path: "input", js: "input"}, guards: map[string]string{}},
 	}
 	if len(all) == 0 {
-		return e, slices.Repeat([]string{"[]"}, inputs)
+		return environment, slices.Repeat([]string{"[]"}, inputs)
 	}
 	at := contextOf(all)
-	e.at = at
+	environment.at = at
 	var from []exit
-	for i := range inputs {
+	for index := range inputs {
 		parts := []string{}
-		in := c.incoming(u, i)
+		in := converter.incoming(unit, index)
 		if len(in) > 1 && !(exclusive(in) && in[0].at == at) {
-			u.approximate(
+			unit.approximate(
 				"RUNS",
 				"Several connections lead to one input: n8n runs the node once for each of them, here it "+
 					"runs once with all items.",
 			)
 		}
 		for _, s := range in {
-			js, exits := c.itemsOf(u, s, at)
+			js, exits := converter.itemsOf(unit, s, at)
 			parts = append(parts, js)
 			from = append(from, exits...)
 		}
@@ -49,7 +49,7 @@ func (c *converter) whole(u *unit) (e *env, items []string) {
 			items = append(items, "[..."+strings.Join(parts, ", ...")+"]")
 		}
 	}
-	e.in = &stream{
+	environment.in = &stream{
 		from:   from,
 		at:     at,
 		list:   true,
@@ -57,16 +57,16 @@ func (c *converter) whole(u *unit) (e *env, items []string) {
 		guards: commonGuards(all),
 	}
 	if len(all) == 1 {
-		e.in.same = all[0].same
+		environment.in.same = all[0].same
 		if s := all[0]; at.within(s.at) {
-			e.in.ref.path = s.ref.path
+			environment.in.ref.path = s.ref.path
 			if !s.list { // its only item
-				e.in.ref = s.ref
-				e.in.list = false
+				environment.in.ref = s.ref
+				environment.in.list = false
 			}
 		}
 	}
-	return e, items
+	return environment, items
 }
 
 // contextOf returns the region of a node that collects streams.
@@ -80,20 +80,20 @@ func contextOf(all []*stream) (at *region) {
 }
 
 // emitList adds a code node that returns a list of items.
-func (e *env) emitList(js string) *stream {
-	e.emit("code", map[string]any{"code": e.script("return { items: " + js + " }")})
-	if e.u.unsupported {
-		return e.u.outputs[0]
+func (env *env) emitList(js string) *stream {
+	env.emit("code", map[string]any{"code": env.script("return { items: " + js + " }")})
+	if env.u.unsupported {
+		return env.u.outputs[0]
 	}
-	s := listStream(e.u.id, e.at)
-	s.same = []*unit{e.u}
-	e.u.outputs[0] = s
+	s := listStream(env.u.id, env.at)
+	s.same = []*unit{env.u}
+	env.u.outputs[0] = s
 	return s
 }
 
 // keepItems marks that the items that leave a unit are those that flowed in.
-func (e *env) keepItems(s *stream) {
-	s.same = append([]*unit{e.u}, e.in.same...)
+func (env *env) keepItems(s *stream) {
+	s.same = append([]*unit{env.u}, env.in.same...)
 }
 
 // fieldNames returns the names in a parameter: a comma-separated text or, before
@@ -109,41 +109,41 @@ func fieldNames(u *unit, path string) []string {
 	return words(strings.TrimPrefix(u.p.text(path), "="))
 }
 
-func convertSplitOut(c *converter, u *unit) {
-	e, items := c.whole(u)
-	names := fieldNames(u, "fieldToSplitOut")
-	if strings.Contains(u.p.text("fieldToSplitOut"), "{{") {
-		u.fail("PARAMETER", "The field to split is computed.")
+func convertSplitOut(converter *converter, unit *unit) {
+	env, items := converter.whole(unit)
+	names := fieldNames(unit, "fieldToSplitOut")
+	if strings.Contains(unit.p.text("fieldToSplitOut"), "{{") {
+		unit.fail("PARAMETER", "The field to split is computed.")
 	}
 	options := map[string]any{
-		"include": fieldNames(u, "fieldsToInclude"),
-		"others":  u.p.or("include", "noOtherFields") == "allOtherFields",
-		"to":      words(u.p.text("options.destinationFieldName")),
+		"include": fieldNames(unit, "fieldsToInclude"),
+		"others":  unit.p.or("include", "noOtherFields") == "allOtherFields",
+		"to":      words(unit.p.text("options.destinationFieldName")),
 	}
-	if u.p.or("include", "noOtherFields") != "selectedOtherFields" {
+	if unit.p.or("include", "noOtherFields") != "selectedOtherFields" {
 		options["include"] = []string{}
 	}
 	for i, name := range names {
 		names[i] = strings.TrimPrefix(name, "$json.")
 	}
-	e.emitList(fmt.Sprintf("$split(%s, %s, %s)", items[0], quote(names), quote(options)))
+	env.emitList(fmt.Sprintf("$split(%s, %s, %s)", items[0], quote(names), quote(options)))
 }
 
-func convertAggregate(c *converter, u *unit) {
-	e, items := c.whole(u)
+func convertAggregate(converter *converter, unit *unit) {
+	env, items := converter.whole(unit)
 	js := ""
-	if u.p.or("aggregate", "aggregateIndividualFields") == "aggregateAllItemData" {
+	if unit.p.or("aggregate", "aggregateIndividualFields") == "aggregateAllItemData" {
 		js = items[0]
-		switch u.p.or("include", "allFields") {
+		switch unit.p.or("include", "allFields") {
 		case "specifiedFields":
-			js += ".map((json) => $only(json, " + quote(fieldNames(u, "fieldsToInclude")) + "))"
+			js += ".map((json) => $only(json, " + quote(fieldNames(unit, "fieldsToInclude")) + "))"
 		case "allFieldsExcept":
-			js += ".map((json) => $without(json, " + quote(fieldNames(u, "fieldsToExclude")) + "))"
+			js += ".map((json) => $without(json, " + quote(fieldNames(unit, "fieldsToExclude")) + "))"
 		}
-		js = "$set({}, " + quote(u.p.or("destinationFieldName", "data")) + ", " + js + ")"
+		js = "$set({}, " + quote(unit.p.or("destinationFieldName", "data")) + ", " + js + ")"
 	} else {
 		fields := []any{}
-		for _, f := range u.p.objects("fieldsToAggregate.fieldToAggregate") {
+		for _, f := range unit.p.objects("fieldsToAggregate.fieldToAggregate") {
 			from := f.text("fieldToAggregate")
 			to := from[strings.LastIndexByte(from, '.')+1:]
 			if f.flag("renameField") {
@@ -155,10 +155,13 @@ func convertAggregate(c *converter, u *unit) {
 			"$aggregated(%s, %s, %s)",
 			items[0],
 			quote(fields),
-			quote(map[string]any{"merge": u.p.flag("options.mergeLists"), "missing": u.p.flag("options.keepMissing")}),
+			quote(map[string]any{
+				"merge":   unit.p.flag("options.mergeLists"),
+				"missing": unit.p.flag("options.keepMissing"),
+			}),
 		)
 	}
-	e.emit("code", map[string]any{"code": e.script("return " + js)})
+	env.emit("code", map[string]any{"code": env.script("return " + js)})
 }
 
 func convertLimit(c *converter, u *unit) {
@@ -174,17 +177,17 @@ func convertLimit(c *converter, u *unit) {
 	e.keepItems(e.emitList(items[0] + cut))
 }
 
-func convertSort(c *converter, u *unit) {
-	e, items := c.whole(u)
+func convertSort(converter *converter, unit *unit) {
+	env, items := converter.whole(unit)
 	js := ""
-	switch u.p.or("type", "simple") {
+	switch unit.p.or("type", "simple") {
 	case "random":
 		js = items[0] + ".map((json) => [Math.random(), json]).sort(([a], [b]) => a - b).map(([, json]) => json)"
 	case "code":
-		js = items[0] + ".map((json) => ({ json })).sort((a, b) => {\n" + u.p.text("code") + "\n}).map($one)"
+		js = items[0] + ".map((json) => ({ json })).sort((a, b) => {\n" + unit.p.text("code") + "\n}).map($one)"
 	default:
 		fields := []any{}
-		for _, f := range u.p.objects("sortFieldsUi.sortField") {
+		for _, f := range unit.p.objects("sortFieldsUi.sortField") {
 			fields = append(fields, map[string]any{
 				"name": f.text("fieldName"),
 				"down": f.text("order") == "descending",
@@ -192,29 +195,29 @@ func convertSort(c *converter, u *unit) {
 		}
 		js = fmt.Sprintf("$sorted(%s, %s)", items[0], quote(fields))
 	}
-	e.keepItems(e.emitList(js))
+	env.keepItems(env.emitList(js))
 }
 
-func convertRemoveDuplicates(c *converter, u *unit) {
-	switch u.p.or("operation", "removeDuplicateInputItems") {
+func convertRemoveDuplicates(converter *converter, unit *unit) {
+	switch unit.p.or("operation", "removeDuplicateInputItems") {
 	case "removeItemsSeenInPreviousExecutions":
-		convertSeen(c, u)
+		convertSeen(converter, unit)
 		return
 	case "removeDuplicateInputItems", "removeDuplicates":
 	default:
-		u.fail("OPERATION", "The history of duplicates belongs to each new-items node, and is not cleared here.")
+		unit.fail("OPERATION", "The history of duplicates belongs to each new-items node, and is not cleared here.")
 	}
-	e, items := c.whole(u)
+	e, items := converter.whole(unit)
 	key := "$key"
-	switch u.p.or("compare", "allFields") {
+	switch unit.p.or("compare", "allFields") {
 	case "allFieldsExcept":
-		key = "(json) => $key($without(json, " + quote(fieldNames(u, "fieldsToExclude")) + "))"
+		key = "(json) => $key($without(json, " + quote(fieldNames(unit, "fieldsToExclude")) + "))"
 	case "selectedFields":
-		key = "(json) => $key($only(json, " + quote(fieldNames(u, "fieldsToCompare")) + "))"
+		key = "(json) => $key($only(json, " + quote(fieldNames(unit, "fieldsToCompare")) + "))"
 	}
 	js := fmt.Sprintf("$unique(%s, %s)", items[0], key)
-	if u.p.flag("options.removeOtherFields") && u.p.text("compare") == "selectedFields" {
-		e.emitList(js + ".map((json) => $only(json, " + quote(fieldNames(u, "fieldsToCompare")) + "))")
+	if unit.p.flag("options.removeOtherFields") && unit.p.text("compare") == "selectedFields" {
+		e.emitList(js + ".map((json) => $only(json, " + quote(fieldNames(unit, "fieldsToCompare")) + "))")
 		return
 	}
 	e.keepItems(e.emitList(js))
@@ -235,41 +238,41 @@ var prefixes = map[string]string{
 // summaryNames converts a path to the name of a field.
 var summaryNames = strings.NewReplacer("[", "", "]", "", `"`, "", " ", "_", ".", "_")
 
-func convertSummarize(c *converter, u *unit) {
-	e, items := c.whole(u)
+func convertSummarize(converter *converter, unit *unit) {
+	env, items := converter.whole(unit)
 	fields := []any{}
-	for _, f := range u.p.objects("fieldsToSummarize.values") {
-		how := f.or("aggregation", "count")
+	for _, params := range unit.p.objects("fieldsToSummarize.values") {
+		how := params.or("aggregation", "count")
 		if prefixes[how] == "" {
-			u.fail("OPERATION", "The aggregation "+clip(how, 40)+" is not known.")
+			unit.fail("OPERATION", "The aggregation "+clip(how, 40)+" is not known.")
 			break
 		}
-		separator := f.or("separateBy", ",")
+		separator := params.or("separateBy", ",")
 		if separator == "other" {
-			separator = f.text("customSeparator")
+			separator = params.text("customSeparator")
 		}
-		name := f.text("field")
+		name := params.text("field")
 		fields = append(fields, map[string]any{
 			"name":      name,
 			"how":       how,
-			"empty":     f.flag("includeEmpty"),
+			"empty":     params.flag("includeEmpty"),
 			"separator": strings.NewReplacer(`\n`, "\n").Replace(separator),
 			"to":        prefixes[how] + summaryNames.Replace(name),
 		})
 	}
 	by := [][2]string{} // paths, and the names of their fields in the summary
-	for _, path := range words(u.p.text("fieldsToSplitBy")) {
+	for _, path := range words(unit.p.text("fieldsToSplitBy")) {
 		by = append(by, [2]string{path, summaryNames.Replace(path)})
 	}
 	js := fmt.Sprintf("$summarized(%s, %s, %s)", items[0], quote(fields), quote(by))
-	if u.p.text("options.outputFormat") == "singleItem" && len(by) > 0 {
-		u.approximate("SUMMARY", "The summary has one item for each group instead of one item with all.")
+	if unit.p.text("options.outputFormat") == "singleItem" && len(by) > 0 {
+		unit.approximate("SUMMARY", "The summary has one item for each group instead of one item with all.")
 	}
 	if len(by) == 0 {
-		e.emit("code", map[string]any{"code": e.script("return " + js + "[0] ?? {}")})
+		env.emit("code", map[string]any{"code": env.script("return " + js + "[0] ?? {}")})
 		return
 	}
-	e.emitList(js)
+	env.emitList(js)
 }
 
 // convertItemLists converts the older node that combines several of these.
@@ -290,11 +293,11 @@ func convertItemLists(c *converter, u *unit) {
 	}
 }
 
-func convertRenameKeys(c *converter, u *unit) {
-	e := c.each(u)
+func convertRenameKeys(converter *converter, unit *unit) {
+	e := converter.each(unit)
 	var code strings.Builder
 	code.WriteString("const out = $copy($json)\n")
-	for _, k := range u.p.objects("keys.key") {
+	for _, k := range unit.p.objects("keys.key") {
 		from, to := quote(k.text("currentKey")), quote(k.text("newKey"))
 		fmt.Fprintf(
 			&code,
@@ -302,62 +305,71 @@ func convertRenameKeys(c *converter, u *unit) {
 			from, from, from, to,
 		)
 	}
-	if u.p.has("additionalOptions.regexReplacement") {
-		u.fail("PARAMETER", "Keys are renamed by a pattern.")
+	if unit.p.has("additionalOptions.regexReplacement") {
+		unit.fail("PARAMETER", "Keys are renamed by a pattern.")
 	}
 	e.emit("code", map[string]any{"code": e.script(code.String() + "return out")})
 }
 
 // convertMerge makes code that joins the lists of all inputs.
-func convertMerge(c *converter, u *unit) {
-	e, items := c.whole(u)
+func convertMerge(converter *converter, unit *unit) {
+	env, items := converter.whole(unit)
 	for len(items) < 2 {
 		items = append(items, "[]")
 	}
 	one, two := items[0], items[1]
-	mode := u.p.or("mode", "append")
+	mode := unit.p.or("mode", "append")
 	if mode == "combine" {
-		mode = u.p.or(
+		mode = unit.p.or(
 			"combineBy",
-			u.p.or("combinationMode", map[bool]string{true: "combineByFields", false: "mergeByFields"}[u.version >= 3]),
+			unit.p.or(
+				"combinationMode",
+				map[bool]string{true: "combineByFields", false: "mergeByFields"}[unit.version >= 3],
+			),
 		)
 	}
 	clash := "{ ...a, ...b }"
-	if u.p.text("options.clashHandling.values.resolveClash") == "preferInput1" {
+	if unit.p.text("options.clashHandling.values.resolveClash") == "preferInput1" {
 		clash = "{ ...b, ...a }"
 	}
-	if u.p.text("options.clashHandling.values.resolveClash") == "addSuffix" {
-		u.approximate("CLASH", "Fields of both inputs with the same name get no suffix: those of the last input win.")
+	if unit.p.text("options.clashHandling.values.resolveClash") == "addSuffix" {
+		unit.approximate(
+			"CLASH",
+			"Fields of both inputs with the same name get no suffix: those of the last input win.",
+		)
 	}
 	switch mode {
 	case "append":
-		e.emitList("[..." + strings.Join(items, ", ...") + "]")
+		env.emitList("[..." + strings.Join(items, ", ...") + "]")
 	case "combineByPosition", "mergeByPosition", "mergeByIndex":
-		e.byPosition(items, clash)
+		env.byPosition(items, clash)
 	case "combineAll", "multiplex":
-		e.emitList(fmt.Sprintf("%s.flatMap((a) => %s.map((b) => (%s)))", one, two, clash))
+		env.emitList(fmt.Sprintf("%s.flatMap((a) => %s.map((b) => (%s)))", one, two, clash))
 	case "combineByFields", "mergeByFields", "mergeByKey", "keepKeyMatches", "removeKeyMatches":
-		e.byFields(mode, one, two)
+		env.byFields(mode, one, two)
 	case "chooseBranch", "passThrough", "wait":
 		chosen := 0
-		if u.p.text("output") == "input2" || u.p.number("useDataOfInput", 1) == 2 {
+		if unit.p.text("output") == "input2" || unit.p.number("useDataOfInput", 1) == 2 {
 			chosen = 1
 		}
-		e.emitList(items[chosen])
+		env.emitList(items[chosen])
 	default:
-		u.fail("OPERATION", "The mode "+clip(mode, 40)+" has no counterpart; a table and a sql node can do the same.")
-		e.emitList("[]")
+		unit.fail(
+			"OPERATION",
+			"The mode "+clip(mode, 40)+" has no counterpart; a table and a sql node can do the same.",
+		)
+		env.emitList("[]")
 	}
 }
 
 // byPosition joins the first items, the second items, and so on.
-func (e *env) byPosition(items []string, clash string) {
+func (env *env) byPosition(items []string, clash string) {
 	how := "Math.min"
-	if join := e.u.p.text("join"); e.u.p.flag("options.includeUnpaired") || join == "outer" {
+	if join := env.u.p.text("join"); env.u.p.flag("options.includeUnpaired") || join == "outer" {
 		how = "Math.max"
 	}
 	merge := "lists.map((list) => list[i] ?? {}).reduce((a, b) => (" + clash + "), {})"
-	e.emitList(fmt.Sprintf(
+	env.emitList(fmt.Sprintf(
 		"((lists) => Array.from({ length: %s(...lists.map((list) => list.length)) }, (_, i) => %s))([%s])",
 		how,
 		merge,
@@ -366,21 +378,21 @@ func (e *env) byPosition(items []string, clash string) {
 }
 
 // byFields joins items where fields are equal.
-func (e *env) byFields(mode, one, two string) {
-	p := e.u.p
+func (env *env) byFields(mode, one, two string) {
+	params := env.u.p
 	fields := [][2]string{}
-	for _, f := range p.objects("mergeByFields.values") {
+	for _, f := range params.objects("mergeByFields.values") {
 		fields = append(fields, [2]string{f.text("field1"), f.text("field2")})
 	}
-	if !p.has("mergeByFields.values") {
-		for _, name := range words(p.text("fieldsToMatchString")) {
+	if !params.has("mergeByFields.values") {
+		for _, name := range words(params.text("fieldsToMatchString")) {
 			fields = append(fields, [2]string{name, name})
 		}
 	}
-	if p.has("propertyName1") {
-		fields = [][2]string{{p.text("propertyName1"), p.text("propertyName2")}}
+	if params.has("propertyName1") {
+		fields = [][2]string{{params.text("propertyName1"), params.text("propertyName2")}}
 	}
-	how, output := p.or("joinMode", "keepMatches"), p.or("outputDataFrom", "both")
+	how, output := params.or("joinMode", "keepMatches"), params.or("outputDataFrom", "both")
 	switch mode {
 	case "keepKeyMatches":
 		how, output = "keepMatches", "input1"
@@ -393,15 +405,15 @@ func (e *env) byFields(mode, one, two string) {
 	if how == "enrichInput2" {
 		prefer = "preferInput1"
 	}
-	prefer = p.or("options.clashHandling.values.resolveClash", prefer)
-	e.emitList(fmt.Sprintf(
+	prefer = params.or("options.clashHandling.values.resolveClash", prefer)
+	env.emitList(fmt.Sprintf(
 		"$joined(%s, %s, %s, %s, %s, %t, %t)",
 		one,
 		two,
 		quote(fields),
 		quote(how),
 		quote(output),
-		p.or("options.multipleMatches", "all") == "all",
+		params.or("options.multipleMatches", "all") == "all",
 		prefer == "preferInput1",
 	))
 }

@@ -9,42 +9,42 @@ import (
 
 // convertSet makes a set node, or a code node if other fields are kept or JSON is
 // assembled from parts.
-func convertSet(c *converter, u *unit) {
-	e := c.each(u)
-	if u.p.flag("duplicateItem") {
-		u.approximate("DUPLICATE", "Items are not duplicated.")
+func convertSet(converter *converter, unit *unit) {
+	env := converter.each(unit)
+	if unit.p.flag("duplicateItem") {
+		unit.approximate("DUPLICATE", "Items are not duplicated.")
 	}
-	if u.p.text("mode") == "raw" || u.p.text("mode") == "json" {
-		c.setRaw(e)
+	if unit.p.text("mode") == "raw" || unit.p.text("mode") == "json" {
+		converter.setRaw(env)
 		return
 	}
-	fields, others := assignments(u)
-	e.nulls, e.converts = true, u.version >= 3
+	fields, others := assignments(unit)
+	env.nulls, env.converts = true, unit.version >= 3
 	if !others {
 		values := map[string]any{}
 		for _, f := range fields {
-			v := e.typedValue(f)
-			if text, _ := v.(string); u.version < 3 && strings.HasSuffix(text, optional+"}}") {
-				u.approximate(
+			v := env.typedValue(f)
+			if text, _ := v.(string); unit.version < 3 && strings.HasSuffix(text, optional+"}}") {
+				unit.approximate(
 					"MISSING",
 					"A field whose expression finds nothing is null here; this version of n8n leaves it out.",
 				)
 			}
-			setPath(values, f.name, v, u.dotsAreNested())
+			setPath(values, f.name, v, unit.dotsAreNested())
 		}
-		e.emit("set", map[string]any{"values": values})
+		env.emit("set", map[string]any{"values": values})
 		return
 	}
 	var code strings.Builder
-	code.WriteString("const out = " + keptFieldsJS(u) + "\n")
+	code.WriteString("const out = " + keptFieldsJS(unit) + "\n")
 	for _, f := range fields {
-		if u.dotsAreNested() {
-			fmt.Fprintf(&code, "$set(out, %s, %s)\n", quote(f.name), e.typedJS(f))
+		if unit.dotsAreNested() {
+			fmt.Fprintf(&code, "$set(out, %s, %s)\n", quote(f.name), env.typedJS(f))
 		} else {
-			fmt.Fprintf(&code, "out[%s] = %s\n", quote(f.name), e.typedJS(f))
+			fmt.Fprintf(&code, "out[%s] = %s\n", quote(f.name), env.typedJS(f))
 		}
 	}
-	e.emit("code", map[string]any{"code": e.script(code.String() + "return out")})
+	env.emit("code", map[string]any{"code": env.script(code.String() + "return out")})
 }
 
 // dotsAreNested reports whether dots in names denote nested objects.
@@ -77,30 +77,30 @@ type assignment struct {
 
 // assignments returns the fields that a set node writes, by version, and whether
 // other fields are kept.
-func assignments(u *unit) (all []assignment, others bool) {
+func assignments(unit *unit) (all []assignment, others bool) {
 	switch {
-	case u.version < 3:
+	case unit.version < 3:
 		for _, kind := range []string{"string", "number", "boolean"} {
-			for _, f := range u.p.objects("values." + kind) {
+			for _, f := range unit.p.objects("values." + kind) {
 				all = append(all, assignment{f.text("name"), kind, f["value"]})
 			}
 		}
-		return all, !u.p.flag("keepOnlySet")
-	case u.version < 3.3:
-		for _, f := range u.p.objects("fields.values") {
+		return all, !unit.p.flag("keepOnlySet")
+	case unit.version < 3.3:
+		for _, f := range unit.p.objects("fields.values") {
 			kind := strings.TrimSuffix(f.or("type", "stringValue"), "Value")
 			all = append(all, assignment{f.text("name"), kind, f[kind+"Value"]})
 		}
-		return all, u.p.or("include", "all") != "none"
+		return all, unit.p.or("include", "all") != "none"
 	}
-	for _, f := range u.p.objects("assignments.assignments") {
+	for _, f := range unit.p.objects("assignments.assignments") {
 		name := f.text("name")
 		if !strings.Contains(name, "{{") {
 			name = strings.TrimPrefix(name, "=") // an expression without any is text
 		}
 		all = append(all, assignment{name, f.or("type", "string"), f["value"]})
 	}
-	return all, u.p.flag("includeOtherFields")
+	return all, unit.p.flag("includeOtherFields")
 }
 
 // setPath sets the value at a path, which may have dots.
@@ -121,64 +121,64 @@ func setPath(object map[string]any, path string, v any, dots bool) {
 }
 
 // typedValue returns the value of an assignment.
-func (e *env) typedValue(f assignment) any {
+func (env *env) typedValue(f assignment) any {
 	text, isText := f.value.(string)
 	if !isText {
-		return e.value(f.value)
+		return env.value(f.value)
 	}
 	if _, isExpression := expressionOf(text); isExpression {
-		return e.fieldValue(f, text)
+		return env.fieldValue(f, text)
 	}
 	if v, ok := literalOf(f.kind, text); ok {
-		return e.value(v)
+		return env.value(v)
 	}
-	return e.value(text)
+	return env.value(text)
 }
 
 // typedJS returns the value of an assignment as JavaScript.
-func (e *env) typedJS(f assignment) string {
+func (env *env) typedJS(f assignment) string {
 	if text, ok := f.value.(string); ok && !strings.HasPrefix(text, "=") {
 		if v, ok := literalOf(f.kind, text); ok {
 			return quote(v)
 		}
 	}
-	if e.converts {
-		return e.fieldJS(f)
+	if env.converts {
+		return env.fieldJS(f)
 	}
-	return e.js(f.value)
+	return env.js(f.value)
 }
 
 // fieldValue returns the value of an expression. A value computed by JavaScript is
 // converted to the type of the field.
-func (e *env) fieldValue(f assignment, text string) any {
-	computed := len(e.scripts)
-	v := e.value(text)
-	if !e.converts {
-		return v
+func (env *env) fieldValue(assignment assignment, text string) any {
+	computed := len(env.scripts)
+	value := env.value(text)
+	if !env.converts {
+		return value
 	}
-	if len(e.scripts) == computed+1 && v == fmt.Sprintf("{{nodes.%s.v%d}}", e.id, len(e.scripts)) {
-		e.scripts[computed] = e.fieldJS(f)
-		return v
+	if len(env.scripts) == computed+1 && value == fmt.Sprintf("{{nodes.%s.v%d}}", env.id, len(env.scripts)) {
+		env.scripts[computed] = env.fieldJS(assignment)
+		return value
 	}
-	path, isPath := v.(string)
+	path, isPath := value.(string)
 	if pieces := split(strings.TrimPrefix(text, "=")); !isPath ||
 		len(pieces) != 1 ||
 		!pieces[0].expr ||
 		!strings.HasSuffix(path, "}}") {
-		return v
+		return value
 	}
-	switch f.kind {
+	switch assignment.kind {
 	case "string":
 		return strings.TrimSuffix(path, "}}") + " | text}}"
 	case "number", "boolean":
-		return e.compute(e.fieldJS(f))
+		return env.compute(env.fieldJS(assignment))
 	}
-	return v
+	return value
 }
 
 // fieldJS returns a value as JavaScript, converted to the type of the field.
-func (e *env) fieldJS(f assignment) string {
-	return "$field(" + quote(f.name) + ", " + quote(f.kind) + ", " + e.js(f.value) + ")"
+func (env *env) fieldJS(f assignment) string {
+	return "$field(" + quote(f.name) + ", " + quote(f.kind) + ", " + env.js(f.value) + ")"
 }
 
 // convertIf makes an if-else node.
@@ -196,8 +196,8 @@ func convertFilter(c *converter, u *unit) {
 }
 
 // branch assigns a handle to each output of a unit.
-func (c *converter) branch(u *unit, s *stream, handles []string) {
-	if u.unsupported {
+func (converter *converter) branch(unit *unit, stream *stream, handles []string) {
+	if unit.unsupported {
 		return
 	}
 	field := "result"
@@ -205,21 +205,21 @@ func (c *converter) branch(u *unit, s *stream, handles []string) {
 		field = "case"
 	}
 	for i, handle := range handles {
-		one := *s
+		one := *stream
 		value := quote(handle)
 		if field == "result" {
 			value = handle
 		}
-		one.from = []exit{{u.id, handle, s.at}}
-		one.taken = fmt.Sprintf("nodes[%q]?.%s === %s", u.id, field, value)
-		one.guards = withGuard(s.guards, u.id, handle)
-		u.outputs[i] = &one
+		one.from = []exit{{unit.id, handle, stream.at}}
+		one.taken = fmt.Sprintf("nodes[%q]?.%s === %s", unit.id, field, value)
+		one.guards = withGuard(stream.guards, unit.id, handle)
+		unit.outputs[i] = &one
 	}
 }
 
 // convertSwitch makes a switch node.
-func convertSwitch(c *converter, u *unit) {
-	e := c.each(u)
+func convertSwitch(converter *converter, unit *unit) {
+	env := converter.each(unit)
 	cases, handles := []any{}, []string{}
 	add := func(v map[string]any) {
 		handle := fmt.Sprintf("output_%d", len(handles))
@@ -228,71 +228,71 @@ func convertSwitch(c *converter, u *unit) {
 	}
 	data := map[string]any{}
 	switch {
-	case u.p.text("mode") == "expression":
-		data["value"] = e.value(u.p.at("output"))
-		for i := range int(min(max(u.p.number("numberOutputs", u.p.number("outputsAmount", 4)), 1), 15)) {
+	case unit.p.text("mode") == "expression":
+		data["value"] = env.value(unit.p.at("output"))
+		for i := range int(min(max(unit.p.number("numberOutputs", unit.p.number("outputsAmount", 4)), 1), 15)) {
 			add(map[string]any{"value": float64(i)})
 		}
-	case u.version < 3:
-		for _, t := range legacyRules(u) {
-			add(e.caseTest(t))
+	case unit.version < 3:
+		for _, t := range legacyRules(unit) {
+			add(env.caseTest(t))
 		}
 	default:
-		rules := u.p.objects("rules.values")
+		rules := unit.p.objects("rules.values")
 		if rules == nil {
-			rules = u.p.objects("rules.rules") // 3.0, in some exports
+			rules = unit.p.objects("rules.rules") // 3.0, in some exports
 		}
 		for _, rule := range rules {
-			add(e.caseTest(conditionsOf(rule)))
+			add(env.caseTest(conditionsOf(rule)))
 		}
 	}
-	if u.p.flag("options.allMatchingOutputs") {
-		u.approximate("ALL_OUTPUTS", "Only the first output whose rule holds is taken, not all of them.")
+	if unit.p.flag("options.allMatchingOutputs") {
+		unit.approximate("ALL_OUTPUTS", "Only the first output whose rule holds is taken, not all of them.")
 	}
 	data["cases"] = cases
-	s := e.emitPassing(agent.NodeSwitch, data)
-	if u.unsupported {
+	s := env.emitPassing(agent.NodeSwitch, data)
+	if unit.unsupported {
 		return
 	}
-	c.branch(u, s, append(handles, "default"))
-	c.fallback(u, len(handles))
+	converter.branch(unit, s, append(handles, "default"))
+	converter.fallback(unit, len(handles))
 }
 
 // fallback routes items that match no rule as n8n does.
-func (c *converter) fallback(u *unit, rules int) {
-	last := u.outputs[rules]
-	extra := u.p.text("options.fallbackOutput") == "extra"
-	to := u.p.number("options.fallbackOutput", u.p.number("fallbackOutput", -1))
+func (converter *converter) fallback(unit *unit, rules int) {
+	last := unit.outputs[rules]
+	extra := unit.p.text("options.fallbackOutput") == "extra"
+	to := unit.p.number("options.fallbackOutput", unit.p.number("fallbackOutput", -1))
 	switch {
 	case extra:
 	case to >= 0 && to < float64(rules):
 		i := int(to)
-		one := *u.outputs[i]
+		one := *unit.outputs[i]
 		one.from = append(one.from, last.from...)
 		one.taken = anyOf([]string{one.taken, last.taken})
-		one.guards = commonGuards([]*stream{u.outputs[i], last})
-		u.outputs[i] = &one
-		delete(u.outputs, rules)
+		one.guards = commonGuards([]*stream{unit.outputs[i], last})
+		unit.outputs[i] = &one
+		delete(unit.outputs, rules)
 	default:
-		delete(u.outputs, rules)
+		delete(unit.outputs, rules)
 	}
 }
 
 // legacyRules reads the rules of switch 1 and 2, in the order of their outputs.
-func legacyRules(u *unit) []tests {
+func legacyRules(unit *unit) []tests {
 	byOutput := map[int][]test{}
 	most := -1
-	for i, rule := range u.p.objects("rules.rules") {
+	for i, rule := range unit.p.objects("rules.rules") {
 		output := i
-		if u.version < 2 {
+		if unit.version < 2 {
 			output = int(min(max(rule.number("output", 0), 0), 14))
 		}
 		most = max(most, output)
-		kind := u.p.or("dataType", "number")
+		kind := unit.p.or("dataType", "number")
 		byOutput[output] = append(byOutput[output], test{
 			kind:      kind,
 			operation: rule.or("operation", defaultOperation(kind)),
-			left:      operand(kind, u.p.at("value1")),
+			left:      operand(kind, unit.p.at("value1")),
 			right:     operand(kind, rule["value2"]),
 			sensitive: true,
 		})

@@ -8,21 +8,21 @@ import (
 )
 
 // convertLoop converts a splitInBatches node to a loop.
-func convertLoop(c *converter, u *unit) {
-	e, items := c.whole(u)
+func convertLoop(converter *converter, unit *unit) {
+	env, items := converter.whole(unit)
 	size := 1.0
-	if u.version < 3 {
+	if unit.version < 3 {
 		size = 10
 	}
-	size = max(u.p.number("batchSize", size), 1)
-	if strings.HasPrefix(u.p.text("batchSize"), "=") {
-		u.approximate("BATCH_SIZE", "The batch size is computed; each item is a batch of its own.")
+	size = max(unit.p.number("batchSize", size), 1)
+	if strings.HasPrefix(unit.p.text("batchSize"), "=") {
+		unit.approximate("BATCH_SIZE", "The batch size is computed; each item is a batch of its own.")
 		size = 1
 	}
-	if u.p.flag("options.reset") {
-		u.approximate("RESET", "Reset is not supported: the loop runs once over its items.")
+	if unit.p.flag("options.reset") {
+		unit.approximate("RESET", "Reset is not supported: the loop runs once over its items.")
 	}
-	s := e.in
+	s := env.in
 	if size > 1 || s.ref.path == "" || !s.list {
 		js := items[0]
 		if size > 1 {
@@ -32,33 +32,33 @@ func convertLoop(c *converter, u *unit) {
 				size, size, size, js,
 			)
 		}
-		s = c.emitItems(
-			u,
+		s = converter.emitItems(
+			unit,
 			&stream{
 				from: s.from,
-				at:   e.at,
+				at:   env.at,
 				same: s.same,
 			},
 			js,
 		)
 	}
-	r := c.loop(u, u.id, "{{"+s.ref.path+"}}", s)
-	r.same = append(r.same, u)
-	u.region = r
-	body := c.itemStream(r)
+	region := converter.loop(unit, unit.id, "{{"+s.ref.path+"}}", s)
+	region.same = append(region.same, unit)
+	unit.region = region
+	body := converter.itemStream(region)
 	if size > 1 {
-		r.same = nil
+		region.same = nil
 		body = &stream{
 			from:   body.from,
-			at:     r,
+			at:     region,
 			list:   true,
-			ref:    ref{path: r.variable, js: r.variable},
+			ref:    ref{path: region.variable, js: region.variable},
 			guards: map[string]string{},
 		}
 	}
-	u.outputs[loopOutput(u)] = body
-	if u.version < 2 {
-		u.approximate(
+	unit.outputs[loopOutput(unit)] = body
+	if unit.version < 2 {
+		unit.approximate(
 			"LOOP",
 			"What follows the last round is found by a condition in n8n; here it belongs behind the handle done.",
 		)
@@ -67,19 +67,19 @@ func convertLoop(c *converter, u *unit) {
 
 // doneStream returns the output of a loop after its last iteration: all items that
 // came back to it.
-func (c *converter) doneStream(u *unit) *stream {
-	r := u.region
-	if r == nil {
+func (converter *converter) doneStream(unit *unit) *stream {
+	region := unit.region
+	if region == nil {
 		return nil
 	}
 	var parts []string
-	for _, ports := range u.in {
+	for _, ports := range unit.in {
 		for _, p := range ports {
-			if s := p.u.outputs[p.output]; u.body[p.u] && s != nil {
-				js, _ := c.itemsOf(p.u, s, r.parent)
+			if s := p.u.outputs[p.output]; unit.body[p.u] && s != nil {
+				js, _ := converter.itemsOf(p.u, s, region.parent)
 				parts = append(parts, js)
-			} else if p.u == u && s != nil && p.output == loopOutput(u) {
-				js, _ := c.itemsOf(u, s, r.parent)
+			} else if p.u == unit && s != nil && p.output == loopOutput(unit) {
+				js, _ := converter.itemsOf(unit, s, region.parent)
 				parts = append(parts, js)
 			}
 		}
@@ -91,8 +91,8 @@ func (c *converter) doneStream(u *unit) *stream {
 		js = "[..." + strings.Join(parts, ", ...") + "]"
 	}
 	return &stream{
-		from:   []exit{{r.loop, agent.HandleDone, r.parent}},
-		at:     r.parent,
+		from:   []exit{{region.loop, agent.HandleDone, region.parent}},
+		at:     region.parent,
 		list:   true,
 		ref:    ref{js: js},
 		guards: map[string]string{},

@@ -71,48 +71,48 @@ func references(code string) (names []string) {
 }
 
 // script returns code preceded by definitions of n8n's names.
-func (e *env) script(code string) string {
+func (env *env) script(code string) string {
 	for _, f := range unsupportedNames {
 		if m := f.pattern().FindStringSubmatch(code); m != nil {
-			e.u.fail(f.code, fmt.Sprintf(f.message, m[len(m)-1]))
+			env.u.fail(f.code, fmt.Sprintf(f.message, m[len(m)-1]))
 		}
 	}
 	if strings.Contains(code, "DateTime") ||
 		strings.Contains(code, "$now") ||
 		strings.Contains(code, "$today") ||
 		strings.Contains(code, ".toDateTime(") {
-		e.u.approximate("DATES", datesInUTC)
+		env.u.approximate("DATES", datesInUTC)
 	}
 	if strings.Contains(code, ".toLocale") {
-		e.u.approximate(
+		env.u.approximate(
 			"LOCALE",
 			"Texts of dates and numbers are not written in the way of a language: locales are not known here.",
 		)
 	}
-	return withSections(e.names(code) + code)
+	return withSections(env.names(code) + code)
 }
 
 // names declares the names that code of n8n reads.
-func (e *env) names(code string) string {
+func (env *env) names(code string) string {
 	var out strings.Builder
 	mentions := func(name string) bool { return containsName(code, name) }
 	if mentions("$input") || mentions("$items") || mentions("$all") {
-		fmt.Fprintf(&out, "const $all = %s\n", e.all())
+		fmt.Fprintf(&out, "const $all = %s\n", env.all())
 		if mentions("$input") || mentions("$items") {
-			out.WriteString("const $input = $from(() => $all, () => " + e.currentItemJS() + ")\n")
+			out.WriteString("const $input = $from(() => $all, () => " + env.currentItemJS() + ")\n")
 		}
 	}
 	if mentions("$json") || mentions("$item") || mentions("$data") {
-		out.WriteString("const $json = " + e.currentItemJS() + "\n")
+		out.WriteString("const $json = " + env.currentItemJS() + "\n")
 	}
 	if mentions("$itemIndex") || mentions("$runIndex") {
 		index := "0"
-		if e.at != nil {
+		if env.at != nil {
 			index = "index"
 		}
 		fmt.Fprintf(&out, "const $itemIndex = %s, $runIndex = %s\n", index, index)
 	}
-	out.WriteString(e.declareNodesJS(code))
+	out.WriteString(env.declareNodesJS(code))
 	if mentions("$execution") {
 		out.WriteString("const $execution = { id: execution.id, mode: \"production\" }\n")
 	}
@@ -129,23 +129,23 @@ func (e *env) names(code string) string {
 }
 
 // currentItemJS returns JavaScript for the current item.
-func (e *env) currentItemJS() string {
-	if e.in.list {
-		return "(" + e.in.ref.js + "[0] ?? {})"
+func (env *env) currentItemJS() string {
+	if env.in.list {
+		return "(" + env.in.ref.js + "[0] ?? {})"
 	}
-	return e.in.ref.js
+	return env.in.ref.js
 }
 
 // all returns JavaScript for all input items.
-func (e *env) all() string {
-	if e.in.list {
-		return e.in.ref.js
+func (env *env) all() string {
+	if env.in.list {
+		return env.in.ref.js
 	}
-	return "[" + e.in.ref.js + "]"
+	return "[" + env.in.ref.js + "]"
 }
 
 // declareNodesJS declares $("name") and its older forms, for the names that code reads.
-func (e *env) declareNodesJS(code string) string {
+func (env *env) declareNodesJS(code string) string {
 	if !containsName(code, "$") && !containsName(code, "$node") && !containsName(code, "$items") {
 		return ""
 	}
@@ -156,12 +156,12 @@ func (e *env) declareNodesJS(code string) string {
 			continue
 		}
 		seen[name] = true
-		other := e.c.byName[name]
+		other := env.c.byName[name]
 		if other == nil {
-			e.u.fail("REFERENCE", fmt.Sprintf("Reads the node %q, which is not there.", clip(name, 60)))
+			env.u.fail("REFERENCE", fmt.Sprintf("Reads the node %q, which is not there.", clip(name, 60)))
 			return ""
 		}
-		all, item, ok := e.read(other)
+		all, item, ok := env.read(other)
 		if !ok {
 			return ""
 		}
@@ -172,7 +172,7 @@ func (e *env) declareNodesJS(code string) string {
 		"$node = ",
 	); len(refs) == 0 &&
 		calls > 0 {
-		e.u.fail("REFERENCE", "Reads nodes by names that are computed.")
+		env.u.fail("REFERENCE", "Reads nodes by names that are computed.")
 	}
 	return "const $node = {\n" + strings.Join(refs, "") + "}\nconst $ = (name) => $node[name]\n" +
 		"const $items = (name) => (name === undefined ? $input : $node[name]).all()\n"
@@ -180,47 +180,47 @@ func (e *env) declareNodesJS(code string) string {
 
 // read returns JavaScript for all items of another unit, and for the one that
 // belongs to the current item.
-func (e *env) read(other *unit) (all, item string, ok bool) {
-	s := outputOf(other)
-	if s == nil {
-		e.u.fail(
+func (env *env) read(other *unit) (all, item string, ok bool) {
+	stream := outputOf(other)
+	if stream == nil {
+		env.u.fail(
 			"REFERENCE",
 			fmt.Sprintf("Reads the node %q, which does not come before this one.", clip(other.name, 60)),
 		)
 		return "", "", false
 	}
-	if js, ok := e.pairedItemJS(other, s); ok {
+	if js, ok := env.pairedItemJS(other, stream); ok {
 		item = js
 	} else {
 		item = "$unpaired(" + quote(other.name) + ")"
 	}
-	if e.at.within(s.at) {
+	if env.at.within(stream.at) {
 		switch {
-		case s.list:
-			return s.ref.js, item, true
-		case s.taken != "":
-			return "(" + s.taken + " ? [" + s.ref.js + "] : [])", item, true
+		case stream.list:
+			return stream.ref.js, item, true
+		case stream.taken != "":
+			return "(" + stream.taken + " ? [" + stream.ref.js + "] : [])", item, true
 		}
-		return "[" + s.ref.js + "]", item, true
+		return "[" + stream.ref.js + "]", item, true
 	}
-	all, _ = e.c.itemsOf(other, s, e.at.context())
+	all, _ = env.c.itemsOf(other, stream, env.at.context())
 	return all, item, true
 }
 
 // pairedItemJS returns the item of another unit that belongs to the current one.
-func (e *env) pairedItemJS(other *unit, s *stream) (js string, ok bool) {
-	if r := e.loopOf(other); r != nil {
+func (env *env) pairedItemJS(other *unit, s *stream) (js string, ok bool) {
+	if r := env.loopOf(other); r != nil {
 		return r.variable, true
 	}
-	if !s.list && e.at.within(s.at) {
+	if !s.list && env.at.within(s.at) {
 		return s.ref.js, true
 	}
 	return "", false
 }
 
 // loopOf returns the loop around the unit whose items are those of another.
-func (e *env) loopOf(other *unit) *region {
-	for r := e.at; r != nil; r = r.parent {
+func (env *env) loopOf(other *unit) *region {
+	for r := env.at; r != nil; r = r.parent {
 		for _, u := range r.same {
 			if u == other {
 				return r

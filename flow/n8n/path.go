@@ -10,31 +10,31 @@ import (
 
 // path translates a chain to a template's path with filters. whole reports that the
 // value keeps its type.
-func (e *env) path(c chain, whole bool) (string, bool) {
-	r, steps, ok := e.startRef(c)
+func (env *env) path(chain chain, whole bool) (string, bool) {
+	ref, steps, ok := env.startRef(chain)
 	if !ok {
 		return "", false
 	}
-	steps, filters, ok := filtersOf(c, steps, whole)
+	steps, filters, ok := filtersOf(chain, steps, whole)
 	if !ok {
 		return "", false
 	}
-	path, ok := r.follow(steps)
+	path, ok := ref.follow(steps)
 	if !ok {
 		return "", false
 	}
-	if c.fallback {
-		if c.value == nil || c.value == "" {
+	if chain.fallback {
+		if chain.value == nil || chain.value == "" {
 			return path + filters, true
 		}
-		filters += " | default:" + quote(c.value)
+		filters += " | default:" + quote(chain.value)
 	}
 	return path + filters, true
 }
 
 // startRef returns the ref that a chain reads, and the steps into it.
-func (e *env) startRef(c chain) (r ref, steps []step, ok bool) {
-	steps = c.steps
+func (env *env) startRef(chain chain) (r ref, steps []step, ok bool) {
+	steps = chain.steps
 	next := func(names ...string) bool {
 		for _, name := range names {
 			if len(steps) > 0 && steps[0].name == name {
@@ -44,12 +44,12 @@ func (e *env) startRef(c chain) (r ref, steps []step, ok bool) {
 		}
 		return false
 	}
-	switch c.root {
+	switch chain.root {
 	case "$json":
-		return e.item(e.in), steps, true
+		return env.item(env.in), steps, true
 	case "$input":
-		if next("item", "first", "last") && next("json") && !e.in.list {
-			return e.item(e.in), steps, true
+		if next("item", "first", "last") && next("json") && !env.in.list {
+			return env.item(env.in), steps, true
 		}
 	case "$now":
 		return ref{path: "now"}, steps, true
@@ -62,29 +62,29 @@ func (e *env) startRef(c chain) (r ref, steps []step, ok bool) {
 			return ref{path: "workflow"}, steps, true
 		}
 	case "$itemIndex":
-		if e.at != nil && len(steps) == 0 {
+		if env.at != nil && len(steps) == 0 {
 			return ref{path: "index"}, steps, true
 		}
 	case "$node", "$", "$items":
-		return e.startOther(c, steps)
+		return env.startOther(chain, steps)
 	}
 	return r, nil, false
 }
 
 // startOther is start for the items of another unit.
-func (e *env) startOther(c chain, steps []step) (r ref, rest []step, ok bool) {
-	name, which := c.arg, "item"
+func (env *env) startOther(chain chain, steps []step) (ref ref, rest []step, ok bool) {
+	name, which := chain.arg, "item"
 	switch {
 	case len(steps) < 2:
-		return r, nil, false
-	case c.root == "$node":
+		return ref, nil, false
+	case chain.root == "$node":
 		if steps[0].index >= 0 || steps[0].call {
-			return r, nil, false
+			return ref, nil, false
 		}
 		name, steps = steps[0].name, steps[1:]
-	case c.root == "$items":
+	case chain.root == "$items":
 		if steps[0].index != 0 || steps[0].name != "" {
-			return r, nil, false
+			return ref, nil, false
 		}
 		which, steps = "first", steps[1:]
 	case steps[0].name == "item" || steps[0].name == "first" || steps[0].name == "last":
@@ -92,18 +92,18 @@ func (e *env) startOther(c chain, steps []step) (r ref, rest []step, ok bool) {
 	case steps[0].name == "all" && steps[1].index == 0 && steps[1].name == "":
 		which, steps = "first", steps[2:]
 	default:
-		return r, nil, false
+		return ref, nil, false
 	}
-	other := e.c.byName[name]
+	other := env.c.byName[name]
 	if other == nil || len(steps) == 0 || steps[0].name != "json" {
-		return r, nil, false
+		return ref, nil, false
 	}
-	r, ok = e.otherItem(other, which)
-	return r, steps[1:], ok
+	ref, ok = env.otherItem(other, which)
+	return ref, steps[1:], ok
 }
 
 // item returns the current item, which is the first one of a list.
-func (e *env) item(s *stream) ref {
+func (env *env) item(s *stream) ref {
 	if !s.list {
 		return s.ref
 	}
@@ -115,23 +115,23 @@ func (e *env) item(s *stream) ref {
 
 // otherItem returns the item of another unit that belongs to the current one, or the
 // unit's first or last item.
-func (e *env) otherItem(other *unit, which string) (ref, bool) {
-	s := outputOf(other)
-	if s == nil {
+func (env *env) otherItem(other *unit, which string) (ref, bool) {
+	stream := outputOf(other)
+	if stream == nil {
 		return ref{}, false
 	}
 	if which == "item" {
-		if r := e.loopOf(other); r != nil {
+		if r := env.loopOf(other); r != nil {
 			return ref{path: r.variable}, true
 		}
 	}
-	if !e.at.within(s.at) {
+	if !env.at.within(stream.at) {
 		return ref{}, false
 	}
-	if s.list {
-		return ref{path: s.ref.path + "[0]"}, which == "first" && s.ref.path != ""
+	if stream.list {
+		return ref{path: stream.ref.path + "[0]"}, which == "first" && stream.ref.path != ""
 	}
-	return s.ref, true
+	return stream.ref, true
 }
 
 // follow adds steps to a path.
@@ -181,40 +181,40 @@ func dotted(steps []step) string {
 }
 
 // filtersOf removes trailing calls that correspond to filters, and returns the filters.
-func filtersOf(c chain, steps []step, whole bool) (rest []step, filters string, ok bool) {
+func filtersOf(chain chain, steps []step, whole bool) (rest []step, filters string, ok bool) {
 	end := len(steps)
 	for end > 0 && (steps[end-1].call || end == len(steps) && steps[end-1].name == "length" && steps[end-1].index < 0) {
 		end--
 	}
-	if c.root == "$now" {
+	if chain.root == "$now" {
 		return nowFilters(steps)
 	}
-	for i, s := range steps[end:] {
-		last := i == len(steps)-end-1
+	for index, step := range steps[end:] {
+		last := index == len(steps)-end-1
 		switch {
-		case !s.call && s.name == "length" && end > 0:
+		case !step.call && step.name == "length" && end > 0:
 			filters += " | length"
-		case s.name == "toUpperCase" && len(s.args) == 0:
+		case step.name == "toUpperCase" && len(step.args) == 0:
 			filters += " | upper"
-		case s.name == "toLowerCase" && len(s.args) == 0:
+		case step.name == "toLowerCase" && len(step.args) == 0:
 			filters += " | lower"
-		case s.name == "trim" && len(s.args) == 0:
+		case step.name == "trim" && len(step.args) == 0:
 			filters += " | trim"
-		case s.name == "first" && len(s.args) == 0:
+		case step.name == "first" && len(step.args) == 0:
 			filters += " | first"
-		case s.name == "last" && len(s.args) == 0:
+		case step.name == "last" && len(step.args) == 0:
 			filters += " | last"
-		case s.name == "join" && len(s.args) == 1:
-			between, isText := s.args[0].(string)
+		case step.name == "join" && len(step.args) == 1:
+			between, isText := step.args[0].(string)
 			if !isText {
 				return nil, "", false
 			}
 			filters += " | join:" + quote(between)
-		case s.name == "JSON" || s.name == "toJsonString" && len(s.args) == 0:
+		case step.name == "JSON" || step.name == "toJsonString" && len(step.args) == 0:
 			filters += " | json"
-		case s.name == "encodeURIComponent":
+		case step.name == "encodeURIComponent":
 			filters += " | url"
-		case s.name == "toString" && len(s.args) == 0 && !whole && last:
+		case step.name == "toString" && len(step.args) == 0 && !whole && last:
 		default:
 			return nil, "", false
 		}
@@ -258,17 +258,17 @@ var dateTokens = map[string]string{
 func dateFormat(format string) (string, bool) {
 	var out strings.Builder
 	for len(format) > 0 {
-		c := format[0]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z') {
-			if c == '\'' || c == '[' || c >= 0x80 {
+		char := format[0]
+		if !('a' <= char && char <= 'z' || 'A' <= char && char <= 'Z') {
+			if char == '\'' || char == '[' || char >= 0x80 {
 				return "", false
 			}
-			out.WriteByte(c)
+			out.WriteByte(char)
 			format = format[1:]
 			continue
 		}
 		n := 1
-		for n < len(format) && format[n] == c {
+		for n < len(format) && format[n] == char {
 			n++
 		}
 		token, ok := dateTokens[format[:n]]

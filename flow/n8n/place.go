@@ -18,9 +18,9 @@ const (
 
 // place keeps the relative positions of nodes and makes room for units that became
 // several nodes.
-func (c *converter) place() {
+func (converter *converter) place() {
 	count := map[*unit]int{}
-	for _, m := range c.nodes {
+	for _, m := range converter.nodes {
 		count[m.unit]++
 	}
 	units := slices.SortedStableFunc(maps.Keys(count), func(a, b *unit) int {
@@ -41,8 +41,8 @@ func (c *converter) place() {
 	for _, u := range units {
 		left, top = min(left, at[u]), min(top, u.y)
 	}
-	for i := range c.nodes {
-		m := &c.nodes[i]
+	for i := range converter.nodes {
+		m := &converter.nodes[i]
 		m.node.Position = &agent.Position{
 			X: roundCoordinate(at[m.unit] - left + float64(used[m.unit])*columnWidth),
 			Y: roundCoordinate(m.unit.y - top),

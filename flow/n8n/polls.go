@@ -39,47 +39,48 @@ func pollOf(u *unit) poll {
 
 // convertPoll makes a trigger with a paused schedule, the request, and a node that
 // passes only new items.
-func convertPoll(c *converter, u *unit) {
+func convertPoll(converter *converter, u *unit) {
 	times := u.p.objects("pollTimes.item")
 	if len(times) == 0 {
 		times = []params{{"mode": "everyMinute"}}
 	}
 	for _, t := range times {
-		c.schedule(u, legacyCron(t))
+		converter.schedule(u, legacyCron(t))
 	}
-	u.scheduled(c)
+	u.scheduled(converter)
 	u.approximate(
 		"NEW_ITEMS",
 		"The first run only notes what is there. n8n asks the service for what is newer than its last request; "+
 			"here what an earlier run has seen is left out. One page is read in each run, so a schedule that is "+
 			"too rare can miss entries.",
 	)
-	p := pollOf(u)
-	e := &env{
-		c:  c,
+	poll := pollOf(u)
+	environment := &env{
+		c:  converter,
 		u:  u,
 		in: u.outputs[0],
 	}
 	request, list, fresh, gate :=
-		c.newID(u.id+"_request"), c.newID(u.id+"_entries"), c.newID(u.id+"_new"), c.newID(u.id+"_any")
+		converter.newID(u.id+"_request"), converter.newID(u.id+"_entries"), converter.newID(u.id+"_new"),
+		converter.newID(u.id+"_any")
 	from := []exit{{u.id, "", nil}}
-	items := "await $feed(" + e.js(u.p.at("feedUrl")) + ")"
+	items := "await $feed(" + environment.js(u.p.at("feedUrl")) + ")"
 	data := map[string]any{"label": u.name + ": request"}
-	if p.service != "" {
-		op := services()[p.service].Operations[p.operation]
-		e.request(data, services()[p.service], op)
+	if poll.service != "" {
+		op := services()[poll.service].Operations[poll.operation]
+		environment.request(data, services()[poll.service], op)
 		items = bodyName().ReplaceAllString(op.Items, fmt.Sprintf("nodes[%q]?.body", request))
 	}
-	code := e.script("return { items: " + items + " }")
-	if u.unsupported || len(e.scripts) > 0 {
+	code := environment.script("return { items: " + items + " }")
+	if u.unsupported || len(environment.scripts) > 0 {
 		u.fail("PARAMETER", "A parameter of the trigger is computed.")
 		return
 	}
-	if p.service != "" {
-		c.addNode(u, request, "http-request", data, from, nil)
+	if poll.service != "" {
+		converter.addNode(u, request, "http-request", data, from, nil)
 		from = []exit{{request, "", nil}}
 	}
-	c.addNode(
+	converter.addNode(
 		u,
 		list,
 		"code",
@@ -92,11 +93,11 @@ func convertPoll(c *converter, u *unit) {
 		"first": "none",
 		"label": u.name + ": new entries",
 	}
-	if p.key != "" {
-		seen["key"] = p.key
+	if poll.key != "" {
+		seen["key"] = poll.key
 	}
-	c.addNode(u, fresh, "new-items", seen, []exit{{list, "", nil}}, nil)
-	c.addNode(
+	converter.addNode(u, fresh, "new-items", seen, []exit{{list, "", nil}}, nil)
+	converter.addNode(
 		u,
 		gate,
 		"if-else",
@@ -113,15 +114,15 @@ func convertPoll(c *converter, u *unit) {
 	)
 	last := fresh
 	from = []exit{{gate, "true", nil}}
-	if p.service == "gmail" {
-		last = c.newID(u.id + "_messages")
+	if poll.service == "gmail" {
+		last = converter.newID(u.id + "_messages")
 		credential, _ := data["credential"].(string)
 		code := withSections(fmt.Sprintf(
 			"return { items: await $mails(nodes[%q].items, %s) }",
 			fresh,
 			quote(credential),
 		))
-		c.addNode(
+		converter.addNode(
 			u,
 			last,
 			"code",
@@ -206,44 +207,44 @@ var webhookTriggers = map[string]string{
 
 // convertHooked makes a webhook trigger whose address has to be registered at the
 // service.
-func convertHooked(c *converter, u *unit) {
-	service := webhookTriggers[shortKind(u.kind)]
-	u.approximate(
+func convertHooked(converter *converter, unit *unit) {
+	service := webhookTriggers[shortKind(unit.kind)]
+	unit.approximate(
 		"ADDRESS",
 		"Register the address of the workflow's hook at "+service+
 			", for the events that are wanted: n8n does that itself. Set the trigger's auth to check the signature of "+
 			service+".",
 	)
-	switch shortKind(u.kind) {
+	switch shortKind(unit.kind) {
 	case "githubTrigger", "gitlabTrigger":
-		c.trigger(u, map[string]any{"event": "webhook"}, ref{
+		converter.trigger(unit, map[string]any{"event": "webhook"}, ref{
 			path: "trigger",
 			js:   "({ headers: trigger.headers, query: trigger.query, body: trigger.body })",
 		})
 	case "typeformTrigger":
-		s := c.trigger(u, map[string]any{"event": "webhook"}, payload)
-		if simple, ok := u.p.at("simplifyAnswers").(bool); ok && !simple {
+		s := converter.trigger(unit, map[string]any{"event": "webhook"}, payload)
+		if simple, ok := unit.p.at("simplifyAnswers").(bool); ok && !simple {
 			s.ref = ref{path: "trigger.body.form_response", js: "trigger.body?.form_response", object: true}
 			return
 		}
-		id := c.newID(u.id + "_answers")
-		c.addNode(
-			u,
+		id := converter.newID(unit.id + "_answers")
+		converter.addNode(
+			unit,
 			id,
 			"code",
-			map[string]any{"code": withSections("return $typeform(trigger.body)"), "label": u.name + ": answers"},
+			map[string]any{"code": withSections("return $typeform(trigger.body)"), "label": unit.name + ": answers"},
 			s.from,
 			nil,
 		)
 		s.from, s.ref = []exit{{id, "", nil}}, nodeRef(id)
 	default:
-		c.trigger(u, map[string]any{"event": "webhook"}, ref{
+		converter.trigger(unit, map[string]any{"event": "webhook"}, ref{
 			path:   "trigger.body",
 			js:     "trigger.body",
 			object: true,
 		})
 	}
-	if strings.HasPrefix(shortKind(u.kind), "jotForm") {
-		u.approximate("FIELDS", "The fields of the form have JotForm's own names.")
+	if strings.HasPrefix(shortKind(unit.kind), "jotForm") {
+		unit.approximate("FIELDS", "The fields of the form have JotForm's own names.")
 	}
 }

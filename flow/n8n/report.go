@@ -3,47 +3,47 @@ package n8n
 import "strings"
 
 // noteWorkflow reports problems that belong to no node.
-func (c *converter) noteWorkflow() {
+func (converter *converter) noteWorkflow() {
 	note := func(code, message string) {
-		c.notes = append(c.notes, ReportLine{
-			Workflow: c.doc.name,
+		converter.notes = append(converter.notes, ReportLine{
+			Workflow: converter.doc.name,
 			Level:    Approximate,
 			Code:     code,
 			Message:  message,
 		})
 	}
-	if len(c.doc.pinned) > 0 {
-		note("PIN_DATA", "Pinned data is not imported: "+clip(strings.Join(c.doc.pinned, ", "), 300)+".")
+	if len(converter.doc.pinned) > 0 {
+		note("PIN_DATA", "Pinned data is not imported: "+clip(strings.Join(converter.doc.pinned, ", "), 300)+".")
 	}
-	if len(c.doc.dangling) > 0 {
+	if len(converter.doc.dangling) > 0 {
 		note(
 			"CONNECTION",
-			"Connections that lead nowhere are left out: "+clip(strings.Join(c.doc.dangling, ", "), 300)+".",
+			"Connections that lead nowhere are left out: "+clip(strings.Join(converter.doc.dangling, ", "), 300)+".",
 		)
 	}
 }
 
 // report returns the lines of all units.
-func (c *converter) report() []ReportLine {
-	lines := c.notes
-	for _, n := range c.doc.nodes {
-		u := c.byName[n.name]
+func (converter *converter) report() []ReportLine {
+	lines := converter.notes
+	for _, node := range converter.doc.nodes {
+		unit := converter.byName[node.name]
 		line := ReportLine{
-			Workflow: c.doc.name,
-			Node:     u.name,
-			Type:     u.kind,
-			NodeID:   u.nodeID,
+			Workflow: converter.doc.name,
+			Node:     unit.name,
+			Type:     unit.kind,
+			NodeID:   unit.nodeID,
 			Level:    Exact,
 		}
-		if shortKind(u.kind) == "stickyNote" {
-			line.Message = clip(strings.TrimSpace(u.p.text("content")), 300)
+		if shortKind(unit.kind) == "stickyNote" {
+			line.Message = clip(strings.TrimSpace(unit.p.text("content")), 300)
 		}
-		if len(u.problems) == 0 {
+		if len(unit.problems) == 0 {
 			lines = append(lines, line)
 		}
-		for _, p := range u.problems {
+		for _, p := range unit.problems {
 			line.Level, line.Code, line.Message = Approximate, p.code, p.message
-			if u.unsupported || p.fatal {
+			if unit.unsupported || p.fatal {
 				line.Level = Unsupported
 			}
 			lines = append(lines, line)

@@ -60,22 +60,24 @@ func withSections(code string) string {
 // written with its dot, must be called.
 func containsName(code, name string) bool {
 	for at := 0; ; {
-		i := strings.Index(code[at:], name)
-		if i < 0 {
+		index := strings.Index(code[at:], name)
+		if index < 0 {
 			return false
 		}
-		i += at
-		at = i + len(name)
+		index += at
+		at = index + len(name)
 		end := byte(0)
 		if at < len(code) {
 			end = code[at]
 		}
 		switch {
 		case name[0] == '.':
-			if end == '(' && i > 0 {
+			if end == '(' && index > 0 {
 				return true
 			}
-		case (i == 0 || !isWord(code[i-1]) && (code[i-1] != '.' || strings.HasSuffix(code[:i], "..."))) && !isWord(end):
+		case (index == 0 ||
+			!isWord(code[index-1]) && (code[index-1] != '.' || strings.HasSuffix(code[:index], "..."))) &&
+			!isWord(end):
 			return true
 		}
 	}

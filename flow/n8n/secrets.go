@@ -18,42 +18,42 @@ var secretText = agent.Pattern(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{2
 	`}\.[A-Za-z0-9_-]+)|(\b[Bb]earer +)[A-Za-z0-9._~+/-]{16,}=*`)
 
 // redact masks what looks like a secret in all texts of a value.
-func redact(v any) (out any, found bool) {
-	switch v := v.(type) {
+func redact(value any) (out any, found bool) {
+	switch item := value.(type) {
 	case string:
-		masked := secretText().ReplaceAllString(v, "${2}"+agent.Mask)
-		return masked, masked != v
+		masked := secretText().ReplaceAllString(item, "${2}"+agent.Mask)
+		return masked, masked != item
 	case []any:
-		for i := range v {
+		for i := range item {
 			var hit bool
-			v[i], hit = redact(v[i])
+			item[i], hit = redact(item[i])
 			found = found || hit
 		}
 	case map[string]any:
-		for key := range v {
+		for key := range item {
 			var hit bool
-			v[key], hit = redact(v[key])
+			item[key], hit = redact(item[key])
 			found = found || hit
 		}
 	}
-	return v, found
+	return value, found
 }
 
 // masked returns a copy of parameters with secrets replaced by a mask.
-func masked(v any) any {
-	switch v := v.(type) {
+func masked(value any) any {
+	switch item := value.(type) {
 	case params:
-		return masked(map[string]any(v))
+		return masked(map[string]any(item))
 	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = masked(v[i])
+		list := make([]any, len(item))
+		for i := range item {
+			list[i] = masked(item[i])
 		}
 		return list
 	case map[string]any:
-		name, _ := v["name"].(string)
+		name, _ := item["name"].(string)
 		object := map[string]any{}
-		for key, inner := range v {
+		for key, inner := range item {
 			if text, ok := inner.(string); ok &&
 				text != "" &&
 				(secretName().MatchString(key) || key == "value" && secretName().MatchString(name)) &&
@@ -65,9 +65,12 @@ func masked(v any) any {
 		}
 		return object
 	case string:
-		return secretUser().ReplaceAllString(secretQuery().ReplaceAllString(v, "$1$2="+agent.Mask), "$1"+agent.Mask+"@")
+		return secretUser().ReplaceAllString(
+			secretQuery().ReplaceAllString(item, "$1$2="+agent.Mask),
+			"$1"+agent.Mask+"@",
+		)
 	}
-	return v
+	return value
 }
 
 // secretUser matches user and password in a URL.

@@ -62,19 +62,21 @@ func serviceName(u *unit) string {
 	return shortKind(u.kind)
 }
 
-func (c *converter) service(e *env) {
-	u := e.u
-	kind := services()[serviceName(u)]
-	resource := u.p.or("resource", kind.Resource)
-	name := u.p.or("operation", kind.Defaults[resource])
+func (converter *converter) service(env *env) {
+	unit := env.u
+	kind := services()[serviceName(unit)]
+	resource := unit.p.or("resource", kind.Resource)
+	name := unit.p.or("operation", kind.Defaults[resource])
 	op, known := kind.Operations[resource+"."+name]
-	if first, plain := kind.Defaults[""]; plain && !u.p.has("resource") && (!known || u.version < 2) {
-		if older, ok := kind.Operations["."+u.p.or("operation", first)]; ok {
+	if first, plain := kind.Defaults[""]; plain &&
+		!unit.p.has("resource") &&
+		(!known || unit.version < 2) {
+		if older, ok := kind.Operations["."+unit.p.or("operation", first)]; ok {
 			op, known = older, true
 		}
 	}
 	if !known {
-		u.fail(
+		unit.fail(
 			"OPERATION",
 			fmt.Sprintf(
 				"The operation %s of %s is not known here; an http-request node can call the service.",
@@ -84,21 +86,21 @@ func (c *converter) service(e *env) {
 		)
 	}
 	data := map[string]any{}
-	e.request(data, kind, op)
-	s := e.emit("http-request", data)
-	if !u.unsupported {
-		e.serviceOutput(s, op)
+	env.request(data, kind, op)
+	s := env.emit("http-request", data)
+	if !unit.unsupported {
+		env.serviceOutput(s, op)
 	}
 }
 
 // request sets the data of an http-request to an operation.
-func (e *env) request(data map[string]any, kind serviceKind, op operation) {
-	method, _ := e.fill(op.Method)
-	data["method"], data["url"] = method, e.fillURL(op.URL)
-	if query := e.fillObject(op.Query); len(query) > 0 {
+func (env *env) request(data map[string]any, kind serviceKind, op operation) {
+	method, _ := env.fill(op.Method)
+	data["method"], data["url"] = method, env.fillURL(op.URL)
+	if query := env.fillObject(op.Query); len(query) > 0 {
 		data["query"] = query
 	}
-	headers := e.fillObject(op.Headers)
+	headers := env.fillObject(op.Headers)
 	for name, v := range kind.Headers {
 		headers[name] = v
 	}
@@ -106,9 +108,9 @@ func (e *env) request(data map[string]any, kind serviceKind, op operation) {
 		data["headers"] = headers
 	}
 	if op.Body != nil {
-		data["body"], _ = e.fill(op.Body)
+		data["body"], _ = env.fill(op.Body)
 	}
-	if files := e.fillObject(op.Files); len(files) > 0 {
+	if files := env.fillObject(op.Files); len(files) > 0 {
 		data["files"] = files
 	}
 	if op.BodyType != "" {
@@ -118,40 +120,40 @@ func (e *env) request(data map[string]any, kind serviceKind, op operation) {
 		data["response_type"] = op.Response
 	}
 	if op.Note != "" {
-		e.u.approximate("OPERATION", op.Note)
+		env.u.approximate("OPERATION", op.Note)
 	}
-	if e.u.p.flag("returnAll") {
-		e.u.approximate("PAGES", "Only the first page is read.")
+	if env.u.p.flag("returnAll") {
+		env.u.approximate("PAGES", "Only the first page is read.")
 	}
-	for _, name := range sortedKeys(e.u.credentials) {
-		e.attach(data, name)
+	for _, name := range sortedKeys(env.u.credentials) {
+		env.attach(data, name)
 	}
 }
 
 // serviceOutput sets how the response becomes items.
-func (e *env) serviceOutput(s *stream, op operation) {
-	body := fmt.Sprintf("nodes[%q]?.body", e.u.id)
+func (env *env) serviceOutput(stream *stream, op operation) {
+	body := fmt.Sprintf("nodes[%q]?.body", env.u.id)
 	with := func(js string) string {
 		return "(" + bodyName().ReplaceAllString(js, body) + ")"
 	}
 	switch {
 	case op.Keeps:
-		s.ref, s.same = e.in.ref, append(s.same, e.in.same...)
+		stream.ref, stream.same = env.in.ref, append(stream.same, env.in.same...)
 	case op.Items != "":
-		list := *s
+		list := *stream
 		list.list, list.taken, list.ref = true, "", ref{js: with(op.Items)}
-		e.u.outputs[0] = &list
+		env.u.outputs[0] = &list
 	case op.Item != "":
-		s.ref = ref{js: with(op.Item)}
+		stream.ref = ref{js: with(op.Item)}
 	case op.Response != "":
-		s.ref = ref{
-			fields: map[string]string{"data": "nodes." + e.u.id + ".body"},
+		stream.ref = ref{
+			fields: map[string]string{"data": "nodes." + env.u.id + ".body"},
 			closed: true,
 			js:     "({ data: " + body + " })",
 		}
 	default:
-		s.ref = ref{
-			path:   "nodes." + e.u.id + ".body",
+		stream.ref = ref{
+			path:   "nodes." + env.u.id + ".body",
 			js:     with("B ?? {}"),
 			fields: map[string]string{},
 		}
@@ -163,19 +165,19 @@ var bodyName = agent.Pattern(`\bB\b`)
 var placeholder = agent.Pattern(`\{([A-Za-z][^{}]*)\}`)
 
 // fillURL fills a URL. Values are escaped.
-func (e *env) fillURL(text string) string {
-	return placeholder().ReplaceAllStringFunc(text, func(m string) string {
-		if host, ok := strings.CutPrefix(m, "{host:"); ok {
+func (env *env) fillURL(text string) string {
+	return placeholder().ReplaceAllStringFunc(text, func(method string) string {
+		if host, ok := strings.CutPrefix(method, "{host:"); ok {
 			host = strings.TrimSuffix(host, "}")
-			e.u.approximate("HOST", "The host is part of n8n's credential: put yours in the place of "+host+".")
+			env.u.approximate("HOST", "The host is part of n8n's credential: put yours in the place of "+host+".")
 			return host
 		}
-		v, ok := e.fillPlaceholder(m)
-		value := fmt.Sprint(v)
+		item, ok := env.fillPlaceholder(method)
+		value := fmt.Sprint(item)
 		switch {
 		case !ok:
 			return ""
-		case e.arguments != nil && strings.Contains(value, "{{"), strings.HasSuffix(m, "#path}"):
+		case env.arguments != nil && strings.Contains(value, "{{"), strings.HasSuffix(method, "#path}"):
 			return value
 		case strings.HasPrefix(value, "{{") &&
 			strings.HasSuffix(value, "}}") &&
@@ -184,15 +186,15 @@ func (e *env) fillURL(text string) string {
 			return strings.TrimSuffix(value, "}}") + " | url}}"
 		case strings.Contains(value, "{{"):
 			return value
-		case m == "{filePath}":
+		case method == "{filePath}":
 			return value
 		}
 		return url.PathEscape(value)
 	})
 }
 
-func (e *env) fillObject(object map[string]any) map[string]any {
-	filled, _ := e.fill(map[string]any(object))
+func (env *env) fillObject(object map[string]any) map[string]any {
+	filled, _ := env.fill(map[string]any(object))
 	out, _ := filled.(map[string]any)
 	if out == nil {
 		out = map[string]any{}
@@ -201,25 +203,25 @@ func (e *env) fillObject(object map[string]any) map[string]any {
 }
 
 // fill fills a value. ok is false if the value consists only of missing parameters.
-func (e *env) fill(v any) (any, bool) {
-	switch v := v.(type) {
+func (env *env) fill(item any) (any, bool) {
+	switch typed := item.(type) {
 	case string:
-		if m := placeholder().FindString(v); m == v && m != "" {
-			return e.fillPlaceholder(v)
+		if m := placeholder().FindString(typed); m == typed && m != "" {
+			return env.fillPlaceholder(typed)
 		}
-		return v, true
+		return typed, true
 	case []any:
 		list := []any{}
-		for _, one := range v {
-			if filled, ok := e.fill(one); ok {
+		for _, one := range typed {
+			if filled, ok := env.fill(one); ok {
 				list = append(list, filled)
 			}
 		}
 		return list, len(list) > 0
 	case map[string]any:
 		object := map[string]any{}
-		for _, key := range sortedKeys(v) {
-			filled, ok := e.fill(v[key])
+		for _, key := range sortedKeys(typed) {
+			filled, ok := env.fill(typed[key])
 			if inner, isObject := filled.(map[string]any); ok && key == "*" && isObject {
 				for name, value := range inner {
 					object[name] = value
@@ -230,26 +232,26 @@ func (e *env) fill(v any) (any, bool) {
 		}
 		return object, len(object) > 0
 	}
-	return v, true
+	return item, true
 }
 
 // fillPlaceholder returns the value of {a|b=x#form}.
-func (e *env) fillPlaceholder(text string) (any, bool) {
+func (env *env) fillPlaceholder(text string) (any, bool) {
 	text, form, _ := strings.Cut(strings.Trim(text, "{}"), "#")
 	names, fallback, has := strings.Cut(text, "=")
 	for name := range strings.SplitSeq(names, "|") {
-		raw := e.u.params[name]
+		raw := env.u.params[name]
 		if strings.Contains(name, ".") {
-			raw = e.u.p.at(name)
+			raw = env.u.p.at(name)
 		}
-		if e.u.p.at(name) == nil || e.u.p.at(name) == "" {
+		if env.u.p.at(name) == nil || env.u.p.at(name) == "" {
 			continue
 		}
-		return e.formatParameter(form, raw)
+		return env.formatParameter(form, raw)
 	}
 	switch {
 	case has && form != "":
-		return e.formatParameter(form, fallback)
+		return env.formatParameter(form, fallback)
 	case has:
 		return fallback, true
 	}
@@ -265,98 +267,98 @@ var ids = map[string]func() *regexp.Regexp{
 }
 
 // formatParameter returns a parameter in the form that a service requires.
-func (e *env) formatParameter(form string, raw any) (any, bool) {
-	v := unlocated(raw)
-	text, isText := v.(string)
+func (env *env) formatParameter(form string, raw any) (any, bool) {
+	value := unlocated(raw)
+	text, isText := value.(string)
 	if pattern := ids[form]; pattern != nil && isText {
 		if m := pattern().FindStringSubmatch(text); m != nil && !strings.Contains(text, "{{") {
 			return m[1], true
 		}
-		return e.value(v), true
+		return env.value(value), true
 	}
 	form, argument, _ := strings.Cut(form, ":")
 	switch form {
 	case "sheet":
-		return e.sheet(raw), true
+		return env.sheet(raw), true
 	case "row":
-		return e.row(v)
+		return env.row(value)
 	case "columns":
-		return e.columns(v)
+		return env.columns(value)
 	case "drive":
-		return "name contains '" + strings.ReplaceAll(fmt.Sprint(e.value(v)), "'", `\'`) + "'", true
+		return "name contains '" + strings.ReplaceAll(fmt.Sprint(env.value(value)), "'", `\'`) + "'", true
 	case "json":
-		return e.json(v), true
+		return env.json(value), true
 	case "list":
 		list := []any{}
-		all, _ := v.([]any)
+		all, _ := value.([]any)
 		for _, one := range all {
 			if object, ok := one.(map[string]any); ok {
-				list = append(list, e.value(object[argument]))
+				list = append(list, env.value(object[argument]))
 			}
 		}
 		return list, len(list) > 0
 	case "recipients":
 		list := []any{}
 		for _, address := range words(text) {
-			list = append(list, map[string]any{"emailAddress": map[string]any{"address": e.value(address)}})
+			list = append(list, map[string]any{"emailAddress": map[string]any{"address": env.value(address)}})
 		}
 		return list, true
 	case "fields", "postgrest", "equal":
-		return e.rowFields(form, v)
+		return env.rowFields(form, value)
 	}
 	if make := forms[form]; make != nil {
-		return make(e, v, argument)
+		return make(env, value, argument)
 	}
-	return e.value(v), true
+	return env.value(value), true
 }
 
 // sheet returns the name of a sheet, which is also the range of the whole sheet.
-func (e *env) sheet(raw any) any {
+func (env *env) sheet(raw any) any {
 	if object, ok := raw.(map[string]any); ok {
 		if name := params(object).text("cachedResultName"); name != "" && object["mode"] == "list" {
 			return name
 		}
 		if object["mode"] != "name" {
-			e.u.approximate("SHEET", "The sheet is known by its number only: put its name into the URL.")
+			env.u.approximate("SHEET", "The sheet is known by its number only: put its name into the URL.")
 		}
-		return e.value(object["value"])
+		return env.value(object["value"])
 	}
-	return e.value(raw)
+	return env.value(raw)
 }
 
 // columns returns the object of a resource mapper, or the whole item.
-func (e *env) columns(v any) (any, bool) {
+func (env *env) columns(v any) (any, bool) {
 	mapper, _ := v.(map[string]any)
 	if params(mapper).or("mappingMode", "defineBelow") != "defineBelow" {
-		return e.wholeItem(), true
+		return env.wholeItem(), true
 	}
 	value, _ := mapper["value"].(map[string]any)
 	object := map[string]any{}
 	for name, one := range value {
 		if one != nil && name != "id" {
-			object[name] = e.value(one)
+			object[name] = env.value(one)
 		}
 	}
 	return object, true
 }
 
 // row returns a row of a spreadsheet, in the order of its columns.
-func (e *env) row(v any) (any, bool) {
-	mapper, _ := v.(map[string]any)
+func (env *env) row(item any) (any, bool) {
+	mapper, _ := item.(map[string]any)
 	value, _ := mapper["value"].(map[string]any)
 	if params(mapper).or("mappingMode", "defineBelow") != "defineBelow" || value == nil {
-		e.u.approximate(
+		env.u.approximate(
 			"ORDER",
 			"The values are in alphabetical order of their names: fields of items keep no order. Write them out "+
 				"in the order of the sheet.",
 		)
-		return []any{e.compute("Object.values(" + e.currentItemJS() + ")")}, true
+		return []any{env.compute("Object.values(" + env.currentItemJS() + ")")}, true
 	}
 	cells, seen := []any{}, map[string]bool{}
 	for _, column := range params(mapper).objects("schema") {
 		if id := column.text("id"); id != "" && !column.flag("removed") {
 			seen[id] = true
-			cell := e.value(value[id])
+			cell := env.value(value[id])
 			if cell == nil {
 				cell = ""
 			}
@@ -365,37 +367,37 @@ func (e *env) row(v any) (any, bool) {
 	}
 	for _, name := range sortedKeys(value) {
 		if !seen[name] {
-			cells = append(cells, e.value(value[name]))
+			cells = append(cells, env.value(value[name]))
 		}
 	}
 	return []any{cells}, true
 }
 
 // rowFields converts a list of fields to an object, or to conditions of PostgREST.
-func (e *env) rowFields(form string, v any) (any, bool) {
+func (env *env) rowFields(form string, item any) (any, bool) {
 	object := map[string]any{}
-	list, _ := v.([]any)
+	list, _ := item.([]any)
 	for _, one := range list {
-		p, _ := one.(map[string]any)
+		values, _ := one.(map[string]any)
 		switch name := cmp.Or(
-			params(p).text("keyName"),
-			params(p).text("fieldId"),
-			params(p).text("fieldName"),
-			params(p).text("name"),
+			params(values).text("keyName"),
+			params(values).text("fieldId"),
+			params(values).text("fieldName"),
+			params(values).text("name"),
 		); {
 		case name == "":
 		case form == "fields":
-			value := p["fieldValue"]
+			value := values["fieldValue"]
 			if value == nil {
-				value = p["value"]
+				value = values["value"]
 			}
-			object[name] = e.value(value)
+			object[name] = env.value(value)
 		default:
 			condition := "eq"
 			if form == "postgrest" {
-				condition = params(p).or("condition", "eq")
+				condition = params(values).or("condition", "eq")
 			}
-			object[name] = condition + "." + fmt.Sprint(e.value(p["keyValue"]))
+			object[name] = condition + "." + fmt.Sprint(env.value(values["keyValue"]))
 		}
 	}
 	return object, len(object) > 0

@@ -7,41 +7,41 @@ import (
 
 // convertSheets converts most operations of Google Sheets to a request. Rows are
 // looked up and updated by code, since that takes two requests.
-func convertSheets(c *converter, u *unit) {
-	e := c.each(u)
-	operation := u.p.or("operation", "read")
-	if u.p.or("resource", "sheet") != "sheet" ||
+func convertSheets(converter *converter, unit *unit) {
+	env := converter.each(unit)
+	operation := unit.p.or("operation", "read")
+	if unit.p.or("resource", "sheet") != "sheet" ||
 		operation != "update" && operation != "appendOrUpdate" ||
-		u.version < 4 {
-		c.service(e)
+		unit.version < 4 {
+		converter.service(env)
 		return
 	}
-	mapper := params(u.p.object("columns"))
+	mapper := params(unit.p.object("columns"))
 	row := "$json"
 	if mapper.or("mappingMode", "defineBelow") == "defineBelow" {
-		row = e.js(map[string]any(mapper.object("value")))
+		row = env.js(map[string]any(mapper.object("value")))
 	}
 	keys := mapper.list("matchingColumns")
 	if len(keys) == 0 {
-		if keys = []any{u.p.text("columnToMatchOn")}; keys[0] == "" {
+		if keys = []any{unit.p.text("columnToMatchOn")}; keys[0] == "" {
 			keys = []any{"row_number"}
 		}
 	}
 	data := map[string]any{}
-	for _, kind := range sortedKeys(u.credentials) {
-		e.attach(data, kind)
+	for _, kind := range sortedKeys(unit.credentials) {
+		env.attach(data, kind)
 	}
-	raw := u.params["documentId"]
-	id, _ := e.formatParameter("id", raw)
+	raw := unit.params["documentId"]
+	id, _ := env.formatParameter("id", raw)
 	document := quote(id)
-	if hasExpression(u.p.text("documentId")) {
-		document = e.js(raw)
+	if hasExpression(unit.p.text("documentId")) {
+		document = env.js(raw)
 	}
-	sheet := quote(e.sheet(u.params["sheetName"]))
-	if hasExpression(u.p.text("sheetName")) {
-		sheet = e.js(unlocated(u.params["sheetName"]))
+	sheet := quote(env.sheet(unit.params["sheetName"]))
+	if hasExpression(unit.p.text("sheetName")) {
+		sheet = env.js(unlocated(unit.params["sheetName"]))
 	}
-	u.approximate(
+	unit.approximate(
 		"OPERATION",
 		"It is done by code that reads the sheet and writes the row; two at the same time may overwrite each other.",
 	)
@@ -55,28 +55,30 @@ func convertSheets(c *converter, u *unit) {
 		operation == "appendOrUpdate",
 		quote(credential),
 	)
-	e.emit("code", map[string]any{"code": e.script(code), "timeout_ms": 30_000})
-	if e.at != nil && !u.unsupported {
-		e.at.effects = append(e.at.effects, u)
+	env.emit("code", map[string]any{"code": env.script(code), "timeout_ms": 30_000})
+	if env.at != nil && !unit.unsupported {
+		env.at.effects = append(env.at.effects, unit)
 	}
 }
 
 // convertFeed makes code that reads an RSS or Atom feed.
-func convertFeed(c *converter, u *unit) {
-	e := c.each(u)
-	u.approximate(
+func convertFeed(converter *converter, unit *unit) {
+	env := converter.each(unit)
+	unit.approximate(
 		"OPERATION",
 		"The feed is read by code: title, link, pubDate, isoDate, creator, content, "+
 			"contentSnippet, guid and categories.",
 	)
-	s := e.emit("code", map[string]any{"code": e.script("return { items: await $feed(" + e.js(u.p.at("url")) + ") }")})
-	if u.unsupported {
+	s := env.emit("code", map[string]any{
+		"code": env.script("return { items: await $feed(" + env.js(unit.p.at("url")) + ") }"),
+	})
+	if unit.unsupported {
 		return
 	}
 	list := *s
-	list.list, list.taken, list.ref = true, "", listStream(u.id, e.at).ref
-	u.outputs[0] = &list
-	if strings.TrimSpace(u.p.text("url")) == "" {
-		u.fail("PARAMETER", "The address of the feed is missing.")
+	list.list, list.taken, list.ref = true, "", listStream(unit.id, env.at).ref
+	unit.outputs[0] = &list
+	if strings.TrimSpace(unit.p.text("url")) == "" {
+		unit.fail("PARAMETER", "The address of the feed is missing.")
 	}
 }

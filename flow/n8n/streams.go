@@ -8,7 +8,7 @@ import (
 )
 
 // combine merges the streams that flow into an input.
-func (c *converter) combine(u *unit, all []*stream) *stream {
+func (converter *converter) combine(unit *unit, all []*stream) *stream {
 	switch {
 	case len(all) == 0:
 		return &stream{ref: ref{path: "input", js: "input"}, guards: map[string]string{}}
@@ -25,10 +25,10 @@ func (c *converter) combine(u *unit, all []*stream) *stream {
 		s.taken = anyOf(taken)
 		return &s
 	case exclusive(all):
-		return c.mergeBranches(u, all)
+		return converter.mergeBranches(unit, all)
 	}
-	js, from, at := c.collect(u, all)
-	return c.emitItems(u, &stream{from: from, at: at}, js)
+	js, from, at := converter.collect(unit, all)
+	return converter.emitItems(unit, &stream{from: from, at: at}, js)
 }
 
 func listStream(id string, at *region) *stream {
@@ -93,20 +93,20 @@ func anyOf(conditions []string) string {
 }
 
 // mergeBranches adds the node that continues with the one branch that was taken.
-func (c *converter) mergeBranches(u *unit, all []*stream) *stream {
+func (converter *converter) mergeBranches(unit *unit, all []*stream) *stream {
 	var code strings.Builder
 	var from []exit
 	for _, s := range all {
 		code.WriteString("if (" + takenJS(s) + ") return " + s.ref.js + "\n")
 		from = append(from, s.from...)
 	}
-	id := c.newID(u.id + "_input")
+	id := converter.newID(unit.id + "_input")
 	at := all[0].at
-	c.addNode(
-		u,
+	converter.addNode(
+		unit,
 		id,
 		"code",
-		map[string]any{"code": withSections(strings.TrimSpace(code.String())), "label": u.name + ": input"},
+		map[string]any{"code": withSections(strings.TrimSpace(code.String())), "label": unit.name + ": input"},
 		from,
 		at,
 	)
@@ -128,11 +128,11 @@ func takenJS(s *stream) string {
 
 // collect returns a JavaScript list of the items of streams, the edges after
 // which it can be read, and where.
-func (c *converter) collect(u *unit, all []*stream) (js string, from []exit, at *region) {
+func (converter *converter) collect(u *unit, all []*stream) (js string, from []exit, at *region) {
 	at = contextOf(all)
 	var parts []string
 	for _, s := range all {
-		part, exits := c.itemsOf(u, s, at)
+		part, exits := converter.itemsOf(u, s, at)
 		parts = append(parts, part)
 		from = append(from, exits...)
 	}
@@ -144,7 +144,7 @@ func (c *converter) collect(u *unit, all []*stream) (js string, from []exit, at 
 
 // itemsOf returns the items of a stream for a node in a region. Those of a loop
 // that has ended are taken from its results.
-func (c *converter) itemsOf(u *unit, s *stream, at *region) (js string, from []exit) {
+func (converter *converter) itemsOf(unit *unit, s *stream, at *region) (js string, from []exit) {
 	if at.within(s.at) {
 		switch {
 		case s.list:
@@ -156,7 +156,7 @@ func (c *converter) itemsOf(u *unit, s *stream, at *region) (js string, from []e
 	}
 	for !at.within(s.at) {
 		r := s.at
-		key := c.endIterations(u, s)
+		key := converter.endIterations(unit, s)
 		s = &stream{
 			from: []exit{{r.loop, agent.HandleDone, r.parent}},
 			at:   r.parent,
@@ -168,25 +168,25 @@ func (c *converter) itemsOf(u *unit, s *stream, at *region) (js string, from []e
 }
 
 // endIterations ends the iterations of a loop with a node that has a stream's items.
-func (c *converter) endIterations(u *unit, s *stream) string {
-	id := c.newID("result_of_" + s.at.loop)
+func (converter *converter) endIterations(u *unit, s *stream) string {
+	id := converter.newID("result_of_" + s.at.loop)
 	value := any("{{" + s.ref.path + "}}")
 	kind, data := "set", map[string]any{"values": map[string]any{id: value}}
 	if s.ref.path == "" || !s.list && !s.ref.object || s.ref.fields != nil {
 		kind, data = "code", map[string]any{"code": withSections("return { " + quote(id) + ": " + s.ref.js + " }")}
 	}
 	data["label"] = u.name + ": result of the loop"
-	c.addNode(u, id, kind, data, s.from, s.at)
+	converter.addNode(u, id, kind, data, s.from, s.at)
 	return id
 }
 
 // eachOf returns a stream of one item at a time: a list becomes a loop.
-func (c *converter) eachOf(u *unit, s *stream) *stream {
+func (converter *converter) eachOf(unit *unit, s *stream) *stream {
 	if !s.list {
 		return s
 	}
 	if at := s.at.context(); at != s.at { // lists of a loop's iterations become one list after it
-		js, from := c.itemsOf(u, s, at)
+		js, from := converter.itemsOf(unit, s, at)
 		s = &stream{
 			from:   from,
 			at:     at,
@@ -197,21 +197,21 @@ func (c *converter) eachOf(u *unit, s *stream) *stream {
 		}
 	}
 	key := loopKey{s.at, s.ref.js}
-	r := c.loops[key]
+	r := converter.loops[key]
 	if r == nil {
 		if s.ref.path == "" {
-			s = c.emitItems(u, s, s.ref.js)
+			s = converter.emitItems(unit, s, s.ref.js)
 		}
-		r = c.loop(
-			u,
-			c.newID("each_"+u.id),
+		r = converter.loop(
+			unit,
+			converter.newID("each_"+unit.id),
 			"{{"+s.ref.path+"}}",
 			s,
 		)
 		r.implicit = true
-		c.loops[key] = r
+		converter.loops[key] = r
 	}
-	return c.itemStream(r)
+	return converter.itemStream(r)
 }
 
 // loopKey identifies what a loop iterates over.
@@ -221,9 +221,9 @@ type loopKey struct {
 }
 
 // emitItems adds a node whose output is a list that templates can read.
-func (c *converter) emitItems(u *unit, s *stream, js string) *stream {
-	id := c.newID(u.id + "_items")
-	c.addNode(
+func (converter *converter) emitItems(u *unit, s *stream, js string) *stream {
+	id := converter.newID(u.id + "_items")
+	converter.addNode(
 		u,
 		id,
 		"code",
@@ -237,36 +237,36 @@ func (c *converter) emitItems(u *unit, s *stream, js string) *stream {
 }
 
 // loop adds a loop node.
-func (c *converter) loop(u *unit, id, items string, s *stream) *region {
+func (converter *converter) loop(unit *unit, id, items string, stream *stream) *region {
 	r := &region{
 		loop:     id,
-		parent:   s.at,
+		parent:   stream.at,
 		variable: "item",
-		same:     s.same,
+		same:     stream.same,
 	}
-	for outer := s.at; outer != nil; outer = outer.parent {
+	for outer := stream.at; outer != nil; outer = outer.parent {
 		if outer.variable == r.variable {
 			r.variable += "_in"
-			outer = s.at
+			outer = stream.at
 		}
 	}
 	data := map[string]any{
 		"items":          items,
 		"max_iterations": 10_000,
-		"label":          u.name + ": each item",
+		"label":          unit.name + ": each item",
 	}
-	if id == u.id {
-		data["label"] = u.name
+	if id == unit.id {
+		data["label"] = unit.name
 	}
 	if r.variable != "item" {
 		data["item_variable"] = r.variable
 	}
-	c.addNode(u, id, "loop", data, s.from, s.at)
+	converter.addNode(unit, id, "loop", data, stream.from, stream.at)
 	return r
 }
 
 // itemStream returns the stream of the current item of a loop.
-func (c *converter) itemStream(r *region) *stream {
+func (converter *converter) itemStream(r *region) *stream {
 	return &stream{
 		from:   []exit{{r.loop, agent.HandleLoop, r}},
 		at:     r,

@@ -12,53 +12,56 @@ import (
 
 // tool converts a helper to a tool that a chat node may call, or keeps it under its own
 // type.
-func (e *env) tool(h *unit, data map[string]any) {
-	build, known := toolKinds[shortKind(h.kind)]
-	if !known && serviceOf(h) != "" {
+func (env *env) tool(unit *unit, data map[string]any) {
+	build, known := toolKinds[shortKind(unit.kind)]
+	if !known && serviceOf(unit) != "" {
 		build, known = serviceTool, true
 	}
 	switch {
-	case strings.HasPrefix(shortKind(h.kind), "vectorStore"), shortKind(h.kind) == "toolVectorStore":
+	case strings.HasPrefix(shortKind(unit.kind), "vectorStore"), shortKind(unit.kind) == "toolVectorStore":
 		data["sources"] = true
-		h.nodeID = e.u.id
-		h.markHelpers(e.u.id)
-		h.approximate("KNOWLEDGE", "The agent's sources take the place of the vector store: add what it held.")
+		unit.nodeID = env.u.id
+		unit.markHelpers(env.u.id)
+		unit.approximate("KNOWLEDGE", "The agent's sources take the place of the vector store: add what it held.")
 		return
-	case shortKind(h.kind) == "mcpClientTool", h.kind == "n8n-nodes-mcp.mcpClientTool":
+	case shortKind(unit.kind) == "mcpClientTool", unit.kind == "n8n-nodes-mcp.mcpClientTool":
 		data["tools"] = true
-		h.nodeID = e.u.id
+		unit.nodeID = env.u.id
 		where := "the MCP server"
-		if address := cmp.Or(h.p.text("endpointUrl"), h.p.text("sseEndpoint")); address != "" &&
+		if address := cmp.Or(unit.p.text("endpointUrl"), unit.p.text("sseEndpoint")); address != "" &&
 			!strings.HasPrefix(address, "=") {
 			where += " " + clip(address, 200)
 		}
-		h.approximate(
+		unit.approximate(
 			"MCP",
 			"Connect "+where+
 				" to the agent. The node may then call all tools of the agent; choose those that it is to have.",
 		)
 		return
 	case !known:
-		h.fail("TOOL", "This tool has no counterpart. Make a tool that does the same, and choose it in the chat node.")
+		unit.fail(
+			"TOOL",
+			"This tool has no counterpart. Make a tool that does the same, and choose it in the chat node.",
+		)
 		return
 	}
-	if h.nodeID == "" && !h.unsupported {
-		h.nodeID = e.u.id
-		if t, ok := build(e, h); ok {
-			h.toolID = agent.NewID(agent.KindTool)
+	if unit.nodeID == "" && !unit.unsupported {
+		unit.nodeID = env.u.id
+		if t, ok := build(env, unit); ok {
+			unit.toolID = agent.NewID(agent.KindTool)
 			t.ID, t.Name, t.Description, t.Enabled =
-				h.toolID, toolName(h), clip(toolDescription(h), 3900), !h.incomplete
-			e.c.out.Tools = append(e.c.out.Tools, t)
-		} else if !h.unsupported {
-			h.fail("TOOL", "This tool cannot be made of its parameters.")
+				unit.toolID, toolName(unit), clip(toolDescription(unit), 3900), !unit.incomplete
+			env.c.out.Tools = append(env.c.out.Tools, t)
+		} else if !unit.unsupported {
+			unit.fail("TOOL", "This tool cannot be made of its parameters.")
 		}
-		if h.unsupported {
-			h.nodeID = ""
+		if unit.unsupported {
+			unit.nodeID = ""
 		}
 	}
-	if h.toolID != "" && data["tools"] != true {
+	if unit.toolID != "" && data["tools"] != true {
 		list, _ := data["tools"].([]any)
-		data["tools"] = append(list, h.toolID)
+		data["tools"] = append(list, unit.toolID)
 	}
 }
 
@@ -105,32 +108,32 @@ func textParameter(name, description string) map[string]any {
 	}
 }
 
-func codeTool(e *env, h *unit) (DraftTool, bool) {
-	code := h.p.text("jsCode")
-	if h.p.or("language", "javaScript") != "javaScript" {
-		h.fail("PYTHON", "The code is in Python; only JavaScript runs here.")
+func codeTool(environment *env, unit *unit) (DraftTool, bool) {
+	code := unit.p.text("jsCode")
+	if unit.p.or("language", "javaScript") != "javaScript" {
+		unit.fail("PYTHON", "The code is in Python; only JavaScript runs here.")
 		return DraftTool{}, false
 	}
 	inner := &env{
-		c:  e.c,
-		u:  h,
+		c:  environment.c,
+		u:  unit,
 		in: &stream{ref: ref{js: "args"}},
 		at: nil,
 	}
 	if len(references(code)) > 0 {
-		h.fail("REFERENCE", "The code of the tool reads nodes of the workflow.")
+		unit.fail("REFERENCE", "The code of the tool reads nodes of the workflow.")
 		return DraftTool{}, false
 	}
 	parameters, ok := textParameter("query", "The input of the tool."), true
 	read := "const query = args.query\n"
-	if h.p.flag("specifyInputSchema") {
-		if parameters, ok = schemaOf(h); !ok {
+	if unit.p.flag("specifyInputSchema") {
+		if parameters, ok = schemaOf(unit); !ok {
 			return DraftTool{}, false
 		}
 		read = "const query = args\n"
 	}
 	code = inner.script(read + code)
-	if h.unsupported {
+	if unit.unsupported {
 		return DraftTool{}, false
 	}
 	return function(code, parameters)
@@ -154,48 +157,48 @@ type argument struct{ kind, description string }
 
 // requestTool converts an HTTP request, parts of which the model may fill, to an api
 // tool. These parts are {placeholders} and, in the newer node, $fromAI.
-func requestTool(e *env, h *unit) (DraftTool, bool) {
+func requestTool(environment *env, unit *unit) (DraftTool, bool) {
 	arguments := map[string]argument{}
-	for _, p := range h.p.objects("placeholderDefinitions.values") {
+	for _, p := range unit.p.objects("placeholderDefinitions.values") {
 		arguments[p.text("name")] = argument{p.or("type", "string"), p.text("description")}
 	}
-	fill := func(v any) any { return fillArguments(h, v, arguments) }
-	address, _ := fill(h.p.at("url")).(string)
-	config := map[string]any{"method": strings.ToUpper(h.p.or("method", "GET")), "url": address}
+	fill := func(v any) any { return fillArguments(unit, v, arguments) }
+	address, _ := fill(unit.p.at("url")).(string)
+	config := map[string]any{"method": strings.ToUpper(unit.p.or("method", "GET")), "url": address}
 	for target, paths := range toolParts {
-		if values := toolValues(h, target, paths, arguments); len(values) > 0 {
+		if values := toolValues(unit, target, paths, arguments); len(values) > 0 {
 			config[target] = values
 		}
 	}
-	if h.p.text("specifyBody") == "json" {
-		body, ok := jsonOf(fmt.Sprint(fill(h.p.at("jsonBody"))))
+	if unit.p.text("specifyBody") == "json" {
+		body, ok := jsonOf(fmt.Sprint(fill(unit.p.at("jsonBody"))))
 		if !ok {
-			h.fail("BODY", "The body of the request is computed.")
+			unit.fail("BODY", "The body of the request is computed.")
 			return DraftTool{}, false
 		}
 		config["body"] = body
 	}
 	for name := range arguments {
 		if !simpleKey().MatchString(name) {
-			h.fail("PARAMETER", "The parameter "+clip(name, 40)+" has a name that a tool cannot have.")
+			unit.fail("PARAMETER", "The parameter "+clip(name, 40)+" has a name that a tool cannot have.")
 		}
 	}
-	switch kind := h.p.text("contentType"); {
+	switch kind := unit.p.text("contentType"); {
 	case kind == "form-urlencoded":
 		config["body_type"] = "form"
 	case kind == "multipart-form-data":
 		config["body_type"] = "multipart"
-		if slices.ContainsFunc(h.p.objects("bodyParameters.parameters"), func(p params) bool {
+		if slices.ContainsFunc(unit.p.objects("bodyParameters.parameters"), func(p params) bool {
 			return p.text("parameterType") == "formBinaryData"
 		}) {
-			h.fail("FILE", "A model has no files to send.")
+			unit.fail("FILE", "A model has no files to send.")
 		}
 	}
-	(&env{c: e.c, u: h}).toolAuth(config)
+	(&env{c: environment.c, u: unit}).toolAuth(config)
 	config["parameters"] = argumentSchema(arguments)
 	raw, err := json.Marshal(config)
 	t := agent.Tool{Name: "x", Type: agent.ToolAPI, Config: raw}
-	if _, invalid := t.Validate(); err != nil || invalid != nil || h.unsupported {
+	if _, invalid := t.Validate(); err != nil || invalid != nil || unit.unsupported {
 		return DraftTool{}, false
 	}
 	return DraftTool{Type: agent.ToolAPI, Config: raw}, true
@@ -209,27 +212,27 @@ var toolParts = map[string][]string{
 }
 
 // toolValues reads names and values of a part of a request.
-func toolValues(h *unit, target string, paths []string, arguments map[string]argument) map[string]any {
+func toolValues(unit *unit, target string, paths []string, arguments map[string]argument) map[string]any {
 	values := map[string]any{}
 	for _, path := range paths {
-		for _, p := range h.p.objects(path) {
-			name := p.text("name")
-			text, isText := p["value"].(string)
+		for _, params := range unit.p.objects(path) {
+			name := params.text("name")
+			text, isText := params["value"].(string)
 			switch {
 			case isText &&
 				target != "body" &&
 				secretName().MatchString(name) &&
 				!hasExpression(text) &&
 				text != "":
-				h.approximate(
+				unit.approximate(
 					"SECRET",
 					"The value of "+clip(name, 60)+" was a secret; it is not imported. Give the tool a credential.",
 				)
-			case p.text("valueProvider") == "modelRequired" || p.text("valueProvider") == "modelOptional":
+			case params.text("valueProvider") == "modelRequired" || params.text("valueProvider") == "modelOptional":
 				arguments[name] = argument{"string", ""}
 				values[name] = "{{" + name + "}}"
 			default:
-				values[name] = fillArguments(h, p["value"], arguments)
+				values[name] = fillArguments(unit, params["value"], arguments)
 			}
 		}
 	}
@@ -251,17 +254,17 @@ func argumentSchema(arguments map[string]argument) map[string]any {
 }
 
 // toolAuth names the credential of a tool.
-func (e *env) toolAuth(config map[string]any) {
-	kind := e.u.p.or("authentication", "none")
+func (env *env) toolAuth(config map[string]any) {
+	kind := env.u.p.or("authentication", "none")
 	switch kind {
 	case "none":
 		return
 	case "predefinedCredentialType":
-		kind = e.u.p.text("nodeCredentialType")
+		kind = env.u.p.text("nodeCredentialType")
 	case "genericCredentialType":
-		kind = e.u.p.text("genericAuthType")
+		kind = env.u.p.text("genericAuthType")
 	}
-	e.attach(config, kind)
+	env.attach(config, kind)
 }
 
 var (
@@ -272,10 +275,10 @@ var (
 )
 
 // fillArguments replaces what the model fills with templates.
-func fillArguments(h *unit, v any, arguments map[string]argument) any {
-	text, isText := v.(string)
+func fillArguments(unit *unit, value any, arguments map[string]argument) any {
+	text, isText := value.(string)
 	if !isText {
-		return v
+		return value
 	}
 	source, isExpression := expressionOf(text)
 	if !isExpression {
@@ -295,7 +298,7 @@ func fillArguments(h *unit, v any, arguments map[string]argument) any {
 		}
 		m := fromAI().FindStringSubmatch(p.text)
 		if m == nil || strings.TrimSpace(fromAI().ReplaceAllString(p.text, "")) != "" {
-			h.fail("EXPRESSION", "A tool reads only what the model gives it; this one reads "+clip(p.text, 80)+".")
+			unit.fail("EXPRESSION", "A tool reads only what the model gives it; this one reads "+clip(p.text, 80)+".")
 			return ""
 		}
 		name := strings.NewReplacer(" ", "_", "-", "_").Replace(m[1])

@@ -20,22 +20,22 @@ func serviceOf(h *unit) string {
 
 // serviceTool converts a node for a service, whose parameters the model may fill, to an
 // api tool.
-func serviceTool(e *env, h *unit) (DraftTool, bool) {
+func serviceTool(environment *env, unit *unit) (DraftTool, bool) {
 	t := &env{
-		c:         e.c,
-		u:         h,
+		c:         environment.c,
+		u:         unit,
 		in:        &stream{ref: ref{js: "args"}},
 		arguments: map[string]argument{},
 	}
-	kind := services()[serviceOf(h)]
-	resource := h.p.or("resource", kind.Resource)
-	name := h.p.or("operation", kind.Defaults[resource])
-	if serviceOf(h) == "gmail" && resource == "message" && name == "send" {
-		return mailTool(t, h)
+	kind := services()[serviceOf(unit)]
+	resource := unit.p.or("resource", kind.Resource)
+	name := unit.p.or("operation", kind.Defaults[resource])
+	if serviceOf(unit) == "gmail" && resource == "message" && name == "send" {
+		return mailTool(t, unit)
 	}
 	op, known := kind.Operations[resource+"."+name]
 	if !known || len(op.Note) > 0 && op.BodyType != "" {
-		h.fail(
+		unit.fail(
 			"OPERATION",
 			fmt.Sprintf(
 				"The operation %s of %s is not known here. Make a tool that does the same, "+
@@ -50,61 +50,61 @@ func serviceTool(e *env, h *unit) (DraftTool, bool) {
 	t.request(config, kind, op)
 	delete(config, "response_type")
 	if len(t.scripts) > 0 {
-		h.fail("EXPRESSION", "A value of the tool is computed.")
+		unit.fail("EXPRESSION", "A value of the tool is computed.")
 	}
-	h.approximate("RESPONSE", "The model reads the answer of the service as it is, without n8n's simplification.")
+	unit.approximate("RESPONSE", "The model reads the answer of the service as it is, without n8n's simplification.")
 	config["parameters"] = argumentSchema(t.arguments)
 	raw, err := json.Marshal(config)
 	checked := agent.Tool{Name: "x", Type: agent.ToolAPI, Config: raw}
-	if _, invalid := checked.Validate(); err != nil || invalid != nil || h.unsupported {
+	if _, invalid := checked.Validate(); err != nil || invalid != nil || unit.unsupported {
 		return DraftTool{}, false
 	}
 	return DraftTool{Type: agent.ToolAPI, Config: raw}, true
 }
 
 // argument translates a parameter of a tool.
-func (e *env) argument(text string) any {
+func (env *env) argument(text string) any {
 	if _, isExpression := expressionOf(text); !isExpression {
 		return escapeTemplate(text)
 	}
-	return fillArguments(e.u, text, e.arguments)
+	return fillArguments(env.u, text, env.arguments)
 }
 
 var argumentName = strings.NewReplacer("{{", "", "}}", "")
 
 // mailTool makes a function tool that sends an email through Gmail.
-func mailTool(t *env, h *unit) (DraftTool, bool) {
+func mailTool(env *env, unit *unit) (DraftTool, bool) {
 	fields := []string{}
-	for _, f := range [][2]string{
+	for _, pair := range [][2]string{
 		{"to", "sendTo"},
 		{"subject", "subject"},
 		{"text", "message"},
 		{"cc", "options.ccList"},
 		{"bcc", "options.bccList"},
 	} {
-		value := fmt.Sprint(t.value(h.p.or(f[1], "")))
+		value := fmt.Sprint(env.value(unit.p.or(pair[1], "")))
 		switch {
 		case value == "":
 		case strings.HasPrefix(value, "{{") && strings.HasSuffix(value, "}}") && strings.Count(value, "{{") == 1:
-			fields = append(fields, f[0]+": args["+quote(argumentName.Replace(value))+"]")
+			fields = append(fields, pair[0]+": args["+quote(argumentName.Replace(value))+"]")
 		case strings.Contains(value, "{{"):
-			h.fail("EXPRESSION", "A value of the tool is computed.")
+			unit.fail("EXPRESSION", "A value of the tool is computed.")
 		default:
-			fields = append(fields, f[0]+": "+quote(value))
+			fields = append(fields, pair[0]+": "+quote(value))
 		}
 	}
 	config := map[string]any{}
-	for _, kind := range sortedKeys(h.credentials) {
-		t.attach(config, kind)
+	for _, kind := range sortedKeys(unit.credentials) {
+		env.attach(config, kind)
 	}
 	credential, _ := config["credential"].(string)
 	code := withSections(fmt.Sprintf(`const answer = await fetch("https://gmail.googleapis.com/gmail/v1/users/me/messages/send", { method: "POST", credential: %s, headers: { "Content-Type": "application/json", ...(idempotencyKey && { "Idempotency-Key": idempotencyKey }) }, body: JSON.stringify({ raw: $mime({ html: %t, %s }) }) })
 if (!answer.ok) throw new Error("Gmail answers " + answer.status)
-return answer.json()`, quote(credential), h.p.or("emailType", "html") == "html", strings.Join(fields, ", ")))
-	if h.unsupported {
+return answer.json()`, quote(credential), unit.p.or("emailType", "html") == "html", strings.Join(fields, ", ")))
+	if unit.unsupported {
 		return DraftTool{}, false
 	}
-	return function(code, argumentSchema(t.arguments))
+	return function(code, argumentSchema(env.arguments))
 }
 
 func wikipediaTool(*env, *unit) (DraftTool, bool) {

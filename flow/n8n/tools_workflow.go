@@ -12,40 +12,40 @@ var ownWorkflow = agent.Pattern(`^=\{\{\s*\$workflow\.id\s*\}\}$`)
 
 // importedWorkflow returns the id of the workflow that a unit calls, or "" if it is not
 // part of the import.
-func (c *converter) importedWorkflow(u *unit) string {
+func (converter *converter) importedWorkflow(u *unit) string {
 	id := u.p.text("workflowId")
 	if ownWorkflow().MatchString(id) {
-		return c.doc.own
+		return converter.doc.own
 	}
-	return c.workflows[id]
+	return converter.workflows[id]
 }
 
 // workflowTool makes a tool that runs a workflow.
-func workflowTool(e *env, h *unit) (DraftTool, bool) {
-	if h.p.or("source", "database") != "database" {
-		h.fail(
+func workflowTool(env *env, unit *unit) (DraftTool, bool) {
+	if unit.p.or("source", "database") != "database" {
+		unit.fail(
 			"WORKFLOW",
 			"The workflow is a parameter of the tool: import it as a workflow of its own, "+
 				"and make a tool that runs it.",
 		)
 		return DraftTool{}, false
 	}
-	id := e.c.importedWorkflow(h)
-	if h.incomplete = id == ""; h.incomplete {
-		h.approximate(
+	id := env.c.importedWorkflow(unit)
+	if unit.incomplete = id == ""; unit.incomplete {
+		unit.approximate(
 			"WORKFLOW",
 			fmt.Sprintf(
 				"Choose the workflow that the tool runs and switch the tool on: the one in n8n is %q. "+
 					"Workflows that are imported together keep their connections.",
-				clip(workflowName(h), 80),
+				clip(workflowName(unit), 80),
 			),
 		)
 	} else {
-		h.approximate("ACTIVE", "The tool runs its workflow once that is active.")
+		unit.approximate("ACTIVE", "The tool runs its workflow once that is active.")
 	}
-	parameters, defaults, ok := workflowArguments(h)
+	parameters, defaults, ok := workflowArguments(unit)
 	if !ok {
-		h.fail("SCHEMA", "The schema of the tool's arguments is computed or no JSON.")
+		unit.fail("SCHEMA", "The schema of the tool's arguments is computed or no JSON.")
 		return DraftTool{}, false
 	}
 	config := map[string]any{"workflow_id": id, "parameters": parameters}
@@ -78,9 +78,9 @@ func workflowArguments(h *unit) (parameters, defaults map[string]any, ok bool) {
 
 // mappedInputs reads a list of inputs: those with $fromAI are arguments, all others
 // have fixed values.
-func mappedInputs(h *unit, inputs map[string]any) (parameters, defaults map[string]any) {
+func mappedInputs(unit *unit, inputs map[string]any) (parameters, defaults map[string]any) {
 	kinds := map[string]string{}
-	for _, field := range h.p.objects("workflowInputs.schema") {
+	for _, field := range unit.p.objects("workflowInputs.schema") {
 		kinds[field.text("id")] = field.text("type")
 	}
 	arguments := map[string]argument{}
@@ -89,7 +89,7 @@ func mappedInputs(h *unit, inputs map[string]any) (parameters, defaults map[stri
 		text, _ := inputs[name].(string)
 		m := modelParts(text)
 		if m == nil {
-			setInput(h, defaults, name, inputs[name])
+			setInput(unit, defaults, name, inputs[name])
 			continue
 		}
 		kind := m[3]
@@ -117,12 +117,12 @@ func modelParts(text string) []string {
 }
 
 // setInput sets an input, unless it is computed from the items of the agent in n8n.
-func setInput(h *unit, defaults map[string]any, name string, value any) {
+func setInput(unit *unit, defaults map[string]any, name string, value any) {
 	text, isText := value.(string)
 	switch {
 	case name == "" || value == nil:
 	case isText && hasExpression(text):
-		h.approximate(
+		unit.approximate(
 			"INPUT",
 			fmt.Sprintf(
 				"The input %q was computed from the item that the agent works on: %s. Have the model give it as an "+

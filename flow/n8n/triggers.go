@@ -9,8 +9,8 @@ import (
 )
 
 // trigger adds a trigger node and returns its stream.
-func (c *converter) trigger(u *unit, data map[string]any, r ref) *stream {
-	c.addNode(u, u.id, agent.NodeTrigger, data, nil, nil)
+func (converter *converter) trigger(u *unit, data map[string]any, r ref) *stream {
+	converter.addNode(u, u.id, agent.NodeTrigger, data, nil, nil)
 	s := &stream{
 		from:   []exit{{u.id, "", nil}},
 		ref:    r,
@@ -52,14 +52,14 @@ func convertError(c *converter, u *unit) {
 
 // convertWebhook makes a webhook trigger. Callers that needed no credentials in n8n
 // cannot call it until its auth is set.
-func convertWebhook(c *converter, u *unit) {
+func convertWebhook(converter *converter, unit *unit) {
 	data := map[string]any{"event": "webhook"}
-	switch auth := u.p.or("authentication", "none"); auth {
+	switch auth := unit.p.or("authentication", "none"); auth {
 	case "none":
 		data["auth"] = map[string]any{"type": "none"}
 	default:
-		name := c.credentialOf(u, auth)
-		u.approximate(
+		name := converter.credentialOf(unit, auth)
+		unit.approximate(
 			"HOOK_AUTH",
 			fmt.Sprintf(
 				"Callers authenticate by %s in n8n%s. Set the trigger's auth before the workflow is activated; "+
@@ -69,23 +69,23 @@ func convertWebhook(c *converter, u *unit) {
 			),
 		)
 	}
-	if mode := u.p.text("responseMode"); mode == "lastNode" {
-		u.approximate(
+	if mode := unit.p.text("responseMode"); mode == "lastNode" {
+		unit.approximate(
 			"RESPONSE",
 			"n8n answers with the output of the last node; here a webhook-response node has to follow it.",
 		)
 	}
-	if u.p.flag("multipleMethods") || u.p.or("httpMethod", "GET") != "POST" {
-		u.approximate(
+	if unit.p.flag("multipleMethods") || unit.p.or("httpMethod", "GET") != "POST" {
+		unit.approximate(
 			"METHOD",
-			"Hooks are called by POST here; the webhook of n8n took "+clip(strings.Join(methodsOf(u), ", "), 60)+".",
+			"Hooks are called by POST here; the webhook of n8n took "+clip(strings.Join(methodsOf(unit), ", "), 60)+".",
 		)
 	}
-	u.approximate("ADDRESS", "The address changes: hooks have the id of their workflow in it, not the path.")
-	if u.p.flag("options.binaryData") || u.p.flag("options.rawBody") {
-		u.approximate("BINARY", "The raw body and files of a request are not available.")
+	unit.approximate("ADDRESS", "The address changes: hooks have the id of their workflow in it, not the path.")
+	if unit.p.flag("options.binaryData") || unit.p.flag("options.rawBody") {
+		unit.approximate("BINARY", "The raw body and files of a request are not available.")
 	}
-	c.trigger(u, data, ref{
+	converter.trigger(unit, data, ref{
 		path: "trigger",
 		js:   "({ headers: trigger.headers, params: {}, query: trigger.query, body: trigger.body })",
 	})
@@ -104,7 +104,7 @@ func methodsOf(u *unit) (all []string) {
 }
 
 // credentialOf returns the name of a unit's credential for the report.
-func (c *converter) credentialOf(u *unit, fallback string) string {
+func (converter *converter) credentialOf(u *unit, fallback string) string {
 	for _, kind := range sortedKeys(u.credentials) {
 		return fmt.Sprintf(" (credential %q)", clip(u.credentials[kind], 60))
 	}
@@ -156,32 +156,32 @@ func (u *unit) scheduled(c *converter) {
 }
 
 // schedule adds a schedule, or reports why there is none.
-func (c *converter) schedule(u *unit, cron string) {
+func (converter *converter) schedule(unit *unit, cron string) {
 	if cron == "" {
-		u.approximate(
+		unit.approximate(
 			"SCHEDULE",
 			"A time cannot be written as a cron expression of five fields (seconds, every so many days or weeks); "+
 				"add a schedule for the workflow.",
 		)
 		return
 	}
-	name := clip(c.doc.name, 190)
-	if u.disabled {
+	name := clip(converter.doc.name, 190)
+	if unit.disabled {
 		return
 	}
 	if _, err := clock.ParseCron(cron); err != nil {
-		u.approximate("SCHEDULE", fmt.Sprintf("The cron expression %q cannot be used: %v.", clip(cron, 60), err))
+		unit.approximate("SCHEDULE", fmt.Sprintf("The cron expression %q cannot be used: %v.", clip(cron, 60), err))
 		return
 	}
-	zone := c.doc.timezone
+	zone := converter.doc.timezone
 	if _, err := clock.Zone(zone); err != nil || zone == "DEFAULT" {
 		zone = ""
 	}
-	c.out.Schedules = append(c.out.Schedules, DraftSchedule{
+	converter.out.Schedules = append(converter.out.Schedules, DraftSchedule{
 		Name:       name,
 		Cron:       cron,
 		Timezone:   zone,
-		WorkflowID: c.doc.own,
+		WorkflowID: converter.doc.own,
 	})
 }
 
@@ -342,22 +342,22 @@ var messageTriggers = map[string]struct {
 	},
 }
 
-func convertMessageTrigger(c *converter, u *unit) {
-	t := messageTriggers[shortKind(u.kind)]
+func convertMessageTrigger(converter *converter, unit *unit) {
+	t := messageTriggers[shortKind(unit.kind)]
 	if t.platform != "" {
-		u.approximate(
+		unit.approximate(
 			"CHANNEL",
 			"It starts for messages of every channel until gateway_id names the "+t.platform+
 				" channel. Connect it under Channels; updates other than text messages do not start it.",
 		)
 	} else {
-		u.approximate("CHANNEL", "It starts for messages of every channel until gateway_id names one.")
+		unit.approximate("CHANNEL", "It starts for messages of every channel until gateway_id names one.")
 	}
-	for _, h := range u.helpers["ai_memory"] {
-		h.nodeID = u.id
+	for _, h := range unit.helpers["ai_memory"] {
+		h.nodeID = unit.id
 		h.approximate("MEMORY", "The conversation is the memory.")
 	}
-	c.trigger(u, map[string]any{"event": "message.received"}, ref{
+	converter.trigger(unit, map[string]any{"event": "message.received"}, ref{
 		fields: t.fields,
 		closed: true,
 		js:     t.js,
@@ -370,38 +370,41 @@ var formTypes = map[string]string{
 	"dropdown": "choice", "checkbox": "choices", "radio": "choice", "file": "file",
 }
 
-func convertForm(c *converter, u *unit) {
+func convertForm(converter *converter, unit *unit) {
 	fields, names, parts :=
 		[]any{}, map[string]string{"submittedAt": "trigger.submitted_at", "formMode": "execution.trigger"},
 		[]string{"submittedAt: trigger.submitted_at"}
 	used := map[string]bool{"values": true, "submitted_at": true}
-	for i, f := range u.p.objects("formFields.values") {
-		kind, known := formTypes[f.or("fieldType", "text")]
+	for index, params := range unit.p.objects("formFields.values") {
+		kind, known := formTypes[params.or("fieldType", "text")]
 		if !known {
-			u.approximate("FORM_FIELD", fmt.Sprintf("A field of type %s is left out.", clip(f.text("fieldType"), 40)))
+			unit.approximate(
+				"FORM_FIELD",
+				fmt.Sprintf("A field of type %s is left out.", clip(params.text("fieldType"), 40)),
+			)
 			continue
 		}
-		label := clip(f.or("fieldLabel", f.text("fieldName")), 200)
-		name := fieldName(label, i, used)
+		label := clip(params.or("fieldLabel", params.text("fieldName")), 200)
+		name := fieldName(label, index, used)
 		field := map[string]any{
 			"name":     name,
 			"label":    label,
 			"type":     kind,
-			"required": f.flag("requiredField"),
+			"required": params.flag("requiredField"),
 		}
-		if options := f.objects("fieldOptions.values"); len(options) > 0 {
+		if options := params.objects("fieldOptions.values"); len(options) > 0 {
 			list := []any{}
 			for _, o := range options {
 				list = append(list, escapeTemplate(clip(o.text("option"), 200)))
 			}
 			field["options"] = list
-			if f.flag("multiselect") {
+			if params.flag("multiselect") {
 				field["type"] = "choices"
 			}
 		}
 		field["label"] = escapeTemplate(label)
 		fields = append(fields, field)
-		for _, key := range []string{label, f.text("fieldName")} {
+		for _, key := range []string{label, params.text("fieldName")} {
 			if key != "" {
 				names[key] = "trigger." + name
 				parts = append(parts, "["+quote(key)+"]: trigger."+name)
@@ -419,14 +422,14 @@ func convertForm(c *converter, u *unit) {
 		"submit":      "options.buttonLabel",
 		"success":     "options.respondWithOptions.values.formSubmittedText",
 	} {
-		if text := u.p.text(path); text != "" && !strings.HasPrefix(text, "=") {
+		if text := unit.p.text(path); text != "" && !strings.HasPrefix(text, "=") {
 			data[key] = escapeTemplate(clip(text, 1000))
 		}
 	}
 	cutText(data, "title", 200)
 	cutText(data, "submit", 60)
-	u.approximate("ADDRESS", "The address of the form changes: it has the id of its workflow in it.")
-	c.trigger(u, data, ref{
+	unit.approximate("ADDRESS", "The address of the form changes: it has the id of its workflow in it.")
+	converter.trigger(unit, data, ref{
 		fields: names,
 		closed: true,
 		js:     "({ " + strings.Join(parts, ", ") + " })",
@@ -440,7 +443,7 @@ func cutText(data map[string]any, key string, n int) {
 }
 
 // fieldName returns a name for a form's field, derived from its label.
-func fieldName(label string, i int, used map[string]bool) string {
+func fieldName(label string, index int, used map[string]bool) string {
 	name := strings.Trim(strings.Map(func(r rune) rune {
 		if r < 128 && isWord(byte(r)) && r != '$' {
 			return r
@@ -448,7 +451,7 @@ func fieldName(label string, i int, used map[string]bool) string {
 		return '_'
 	}, strings.ToLower(label)), "_0123456789")
 	if name == "" {
-		name = fmt.Sprintf("field_%d", i+1)
+		name = fmt.Sprintf("field_%d", index+1)
 	}
 	if len(name) > 50 {
 		name = name[:50]

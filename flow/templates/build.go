@@ -41,7 +41,7 @@ func (t *Template) Build(given map[string]any) (*Built, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Built{Workflow: agent.Workflow{
+	built := &Built{Workflow: agent.Workflow{
 		ID:          agent.NewID(agent.KindWorkflow),
 		Name:        t.Name,
 		Description: t.Summary,
@@ -49,15 +49,15 @@ func (t *Template) Build(given map[string]any) (*Built, error) {
 		Settings:    agent.DefaultWorkflowSettings(),
 		Edges:       t.Edges,
 	}}
-	values["workflow"] = b.Workflow.ID
+	values["workflow"] = built.Workflow.ID
 	for i := range t.Values {
-		if err := b.resolve(&t.Values[i], values); err != nil {
+		if err := built.resolve(&t.Values[i], values); err != nil {
 			return nil, err
 		}
 	}
 	if t.source != nil {
 		address, _ := fillText(t.source.URL, values).(string)
-		b.Source = &Source{
+		built.Source = &Source{
 			ID:   agent.NewID(agent.KindSource),
 			Name: t.source.Name,
 			Config: agent.URLConfig{
@@ -67,13 +67,13 @@ func (t *Template) Build(given map[string]any) (*Built, error) {
 				Chunking: agent.DefaultChunking,
 			},
 		}
-		values["source"] = b.Source.ID
+		values["source"] = built.Source.ID
 	}
 	if t.schedule != nil {
-		b.Schedule = t.schedule.change(values)
+		built.Schedule = t.schedule.change(values)
 	}
-	b.Workflow.Nodes, err = fillNodes(t.Nodes, values)
-	return b, err
+	built.Workflow.Nodes, err = fillNodes(t.Nodes, values)
+	return built, err
 }
 
 // resolve replaces the value of a gateway or source with its id.

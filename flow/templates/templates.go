@@ -110,23 +110,23 @@ func read(id string) (Template, error) {
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return Template{}, err
 	}
-	t := file.Template
-	t.ID, t.source, t.schedule = id, file.Source, file.Schedule
-	for i := range t.Values {
-		if v := &t.Values[i]; v.Type == typeGateway {
+	template := file.Template
+	template.ID, template.source, template.schedule = id, file.Source, file.Schedule
+	for i := range template.Values {
+		if v := &template.Values[i]; v.Type == typeGateway {
 			v.Fields = gatewayFields[v.Gateway]
 		}
 	}
-	t.Needs = needsOf(file.Workflow.Nodes)
+	template.Needs = needsOf(file.Workflow.Nodes)
 	edges := edgesOf(file.Workflow.Edges)
 	place(file.Workflow.Nodes, edges)
 	for i := range file.Workflow.Nodes {
-		t.Nodes = append(t.Nodes, encode[agent.RawNode](file.Workflow.Nodes[i]))
+		template.Nodes = append(template.Nodes, encode[agent.RawNode](file.Workflow.Nodes[i]))
 	}
 	for _, e := range edges {
-		t.Edges = append(t.Edges, encode[agent.RawEdge](e))
+		template.Edges = append(template.Edges, encode[agent.RawEdge](e))
 	}
-	return t, nil
+	return template, nil
 }
 
 type node struct {

@@ -18,13 +18,13 @@ func (s *Subscriptions) post(
 	secrets []string,
 	id string,
 	body []byte,
-) (a store.Attempt, wait time.Duration) {
+) (attempt store.Attempt, wait time.Duration) {
 	began, at := time.Now(), s.now()
-	a.At = agent.At(at)
-	defer func() { a.Duration = time.Since(began) }()
+	attempt.At = agent.At(at)
+	defer func() { attempt.Duration = time.Since(began) }()
 	if len(secrets) == 0 {
-		a.Error = "the subscription has no secret that can be decrypted; rotate it"
-		return a, 0
+		attempt.Error = "the subscription has no secret that can be decrypted; rotate it"
+		return attempt, 0
 	}
 	answer, err := s.guard.PostSigned(ctx, egress.SignedPost{
 		URL:       url,
@@ -35,8 +35,8 @@ func (s *Subscriptions) post(
 		UserAgent: "Satchel/" + s.version,
 	})
 	if err != nil {
-		a.Error = agent.Explain(err)
+		attempt.Error = agent.Explain(err)
 	}
-	a.Status, a.TargetGone = answer.Status, answer.Status == http.StatusGone
-	return a, answer.RetryAfter
+	attempt.Status, attempt.TargetGone = answer.Status, answer.Status == http.StatusGone
+	return attempt, answer.RetryAfter
 }

@@ -143,26 +143,30 @@ func (s *Subscriptions) release(db *store.DB, o *store.Outgoing) {
 }
 
 // attempt makes an attempt and stores its outcome, unless Stop interrupted it.
-func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, o *store.Outgoing) error {
+func (s *Subscriptions) attempt(ctx context.Context, db *store.DB, outgoing *store.Outgoing) error {
 	marked := ctx
-	if o.Chain.Depth > 0 {
-		marked = s.own.Mark(ctx, agent.ChainHeader, o.Chain.Signed())
+	if outgoing.Chain.Depth > 0 {
+		marked = s.own.Mark(ctx, agent.ChainHeader, outgoing.Chain.Signed())
 	}
-	body, err := withLinks(ctx, db, o)
+	body, err := withLinks(ctx, db, outgoing)
 	if err != nil {
 		return err
 	}
-	a, retryAfter := s.post(marked, o.URL, o.Secrets, o.EventID, body)
+	a, retryAfter := s.post(marked, outgoing.URL, outgoing.Secrets, outgoing.EventID, body)
 	if a.Error != "" && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	a.DeliveryID, a.WebhookID = o.ID, o.WebhookID
-	if pause, again := retryDelay(o.Attempt+1, retryAfter); a.Error != "" && !a.TargetGone && again {
+	a.DeliveryID, a.WebhookID = outgoing.ID, outgoing.WebhookID
+	if pause, again := retryDelay(outgoing.Attempt+1, retryAfter); a.Error != "" && !a.TargetGone && again {
 		a.Next = agent.At(s.now().Add(pause))
 	}
 	off, err := db.EndAttempt(context.WithoutCancel(ctx), a)
 	if off {
-		s.log.Warn("disable webhook subscription after failed deliveries", "agent", db.ID(), "webhook", o.WebhookID)
+		s.log.Warn(
+			"disable webhook subscription after failed deliveries",
+			"agent", db.ID(),
+			"webhook", outgoing.WebhookID,
+		)
 	}
 	s.onAttempt(a)
 	return err

@@ -147,39 +147,39 @@ func (s *Subscriptions) Test(ctx context.Context, db *store.DB, id string) (agen
 	if err != nil {
 		secrets = nil // encrypted with another master key: the delivery says so
 	}
-	e := agent.Event{
+	event := agent.Event{
 		ID:        agent.NewID(agent.KindEvent),
 		Type:      EventTest,
 		CreatedAt: now,
 		Data:      []byte(`{"webhook":{"id":"` + hook.ID + `"}}`),
 	}
-	body, err := store.EventBody(e, db.ID())
+	body, err := store.EventBody(event, db.ID())
 	if err != nil {
 		return agent.Delivery{}, err
 	}
-	a, _ := s.post(ctx, hook.URL, secrets, e.ID, body)
+	attempt, _ := s.post(ctx, hook.URL, secrets, event.ID, body)
 	if ctx.Err() != nil {
 		return agent.Delivery{}, ctx.Err()
 	}
-	ms := int(a.Duration.Milliseconds())
-	d := agent.Delivery{
+	ms := int(attempt.Duration.Milliseconds())
+	delivery := agent.Delivery{
 		ID:         agent.NewID(agent.KindDelivery),
-		Event:      e.Type,
-		EventID:    e.ID,
+		Event:      event.Type,
+		EventID:    event.ID,
 		WebhookID:  id,
 		Attempt:    1,
 		Status:     agent.DeliveryDelivered,
 		DurationMS: &ms,
-		Error:      a.Error,
+		Error:      attempt.Error,
 		CreatedAt:  now,
 	}
-	if a.Status != 0 {
-		d.ResponseStatus = &a.Status
+	if attempt.Status != 0 {
+		delivery.ResponseStatus = &attempt.Status
 	}
-	if a.Error != "" {
-		d.Status = agent.DeliveryFailed
+	if attempt.Error != "" {
+		delivery.Status = agent.DeliveryFailed
 	}
-	return d, db.NoteDelivery(ctx, d, body)
+	return delivery, db.NoteDelivery(ctx, delivery, body)
 }
 
 // Redeliver makes a delivery due again with the same webhook-id.

@@ -85,21 +85,21 @@ func (p Parts) OpenLoaded(tb testing.TB, address string) *browser.Session {
 }
 
 // WaitTitle waits until the session's page has a title.
-func WaitTitle(t *testing.T, s *browser.Session, title string) {
+func WaitTitle(t *testing.T, session *browser.Session, title string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	changed, end := s.Changes()
+	changed, end := session.Changes()
 	defer end()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
-	for s.ActivePage().Title() != title {
+	for session.ActivePage().Title() != title {
 		select {
 		case <-changed:
 		case <-ticker.C:
-			s.ActivePage().RefreshTitle()
+			session.ActivePage().RefreshTitle()
 		case <-ctx.Done():
-			t.Fatalf("the title is %q, want %q", s.ActivePage().Title(), title)
+			t.Fatalf("the title is %q, want %q", session.ActivePage().Title(), title)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 // NewMCPServer starts a server of the SDK with one tool, which requires a token.
 func NewMCPServer(t *testing.T, token string) *httptest.Server {
 	t.Helper()
-	s := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
-	s.AddTool(
+	server := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, nil)
+	server.AddTool(
 		&sdk.Tool{
 			Name:        "open",
 			Description: "Opens a ticket",
@@ -28,7 +28,7 @@ func NewMCPServer(t *testing.T, token string) *httptest.Server {
 		},
 	)
 	handler := sdk.NewStreamableHTTPHandler(
-		func(*http.Request) *sdk.Server { return s },
+		func(*http.Request) *sdk.Server { return server },
 		&sdk.StreamableHTTPOptions{Stateless: true},
 	)
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -55,23 +55,23 @@ type MCPLogin struct {
 // NewMCPLogin starts a server that requires a login.
 func NewMCPLogin(t *testing.T) *MCPLogin {
 	t.Helper()
-	m := &MCPLogin{Provider: NewOAuthProvider(t)}
-	p := m.Provider
+	login := &MCPLogin{Provider: NewOAuthProvider(t)}
+	provider := login.Provider
 	inner := NewMCPServer(t, "inner").Config.Handler
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/oauth-protected-resource/mcp", func(w http.ResponseWriter, r *http.Request) {
 		WriteJSON(w, 200, map[string]any{
-			"resource":              m.URL + "/mcp",
-			"authorization_servers": []string{m.URL},
+			"resource":              login.URL + "/mcp",
+			"authorization_servers": []string{login.URL},
 			"scopes_supported":      []string{"tools"},
 		})
 	})
 	mux.HandleFunc("/.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
 		WriteJSON(w, 200, map[string]any{
-			"issuer":                           m.URL,
-			"authorization_endpoint":           p.URL + "/auth",
-			"token_endpoint":                   p.URL + "/token",
-			"registration_endpoint":            m.URL + "/register",
+			"issuer":                           login.URL,
+			"authorization_endpoint":           provider.URL + "/auth",
+			"token_endpoint":                   provider.URL + "/token",
+			"registration_endpoint":            login.URL + "/register",
 			"code_challenge_methods_supported": []string{"S256"},
 			"authorization_response_iss_parameter_supported": true,
 		})
@@ -79,32 +79,32 @@ func NewMCPLogin(t *testing.T) *MCPLogin {
 	mux.HandleFunc("POST /register", func(w http.ResponseWriter, r *http.Request) {
 		WriteJSON(w, 201, map[string]any{"client_id": "client", "client_secret": "client-secret-4711"})
 	})
-	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		m.Mu.Lock()
-		m.Tokens = append(m.Tokens, token)
-		to := m.To
-		m.Mu.Unlock()
-		p.Mu.Lock()
-		known := p.Access[token]
-		p.Mu.Unlock()
+	mux.HandleFunc("/mcp", func(response http.ResponseWriter, request *http.Request) {
+		token, _ := strings.CutPrefix(request.Header.Get("Authorization"), "Bearer ")
+		login.Mu.Lock()
+		login.Tokens = append(login.Tokens, token)
+		to := login.To
+		login.Mu.Unlock()
+		provider.Mu.Lock()
+		known := provider.Access[token]
+		provider.Mu.Unlock()
 		switch {
 		case to != "":
-			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+			http.Redirect(response, request, to, http.StatusTemporaryRedirect)
 		case !known:
-			w.Header().Set(
+			response.Header().Set(
 				"WWW-Authenticate",
-				`Bearer resource_metadata="`+m.URL+`/.well-known/oauth-protected-resource/mcp"`,
+				`Bearer resource_metadata="`+login.URL+`/.well-known/oauth-protected-resource/mcp"`,
 			)
-			http.Error(w, "who are you", http.StatusUnauthorized)
+			http.Error(response, "who are you", http.StatusUnauthorized)
 		default:
-			r.Header.Set("Authorization", "Bearer inner")
-			inner.ServeHTTP(w, r)
+			request.Header.Set("Authorization", "Bearer inner")
+			inner.ServeHTTP(response, request)
 		}
 	})
-	m.Server = httptest.NewServer(mux)
-	t.Cleanup(m.Close)
-	return m
+	login.Server = httptest.NewServer(mux)
+	t.Cleanup(login.Close)
+	return login
 }
 
 // Agree plays the person who agrees at the provider, which names the issuer.

@@ -27,58 +27,58 @@ type ModelServer struct {
 // NewModelServer answers the nth request with what say returns: the text of the answer,
 // or the whole body if it begins with "{".
 func NewModelServer(t testing.TB, say func(n int, request map[string]any) string) *ModelServer {
-	m := &ModelServer{}
-	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := &ModelServer{}
+	server.Server = httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		var body map[string]any
-		_ = json.NewDecoder(r.Body).Decode(&body)
-		m.mu.Lock()
-		m.Requests = append(m.Requests, body)
-		n := len(m.Requests)
-		m.mu.Unlock()
-		text := say(n, body)
+		_ = json.NewDecoder(request.Body).Decode(&body)
+		server.mu.Lock()
+		server.Requests = append(server.Requests, body)
+		length := len(server.Requests)
+		server.mu.Unlock()
+		text := say(length, body)
 		switch {
 		case text == "broken":
-			w.WriteHeader(http.StatusInternalServerError)
+			response.WriteHeader(http.StatusInternalServerError)
 		case body["stream"] == true && text == WeatherCall:
-			w.Header().Set("Content-Type", "text/event-stream")
+			response.Header().Set("Content-Type", "text/event-stream")
 			io.WriteString(
-				w,
+				response,
 				`data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function",`+
 					`"function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}]},`+
 					`"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n",
 			)
 		case body["stream"] == true:
-			w.Header().Set("Content-Type", "text/event-stream")
+			response.Header().Set("Content-Type", "text/event-stream")
 			pieces := strings.SplitAfter(text, " ")
 			for _, piece := range pieces {
 				if piece == "CUT" {
 					return
 				}
 				raw, _ := json.Marshal(piece)
-				fmt.Fprintf(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", raw)
+				fmt.Fprintf(response, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", raw)
 			}
 			io.WriteString(
-				w,
+				response,
 				"data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n"+
 					"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,"+
 					"\"completion_tokens\":3}}\n\ndata: [DONE]\n\n",
 			)
 		case strings.HasPrefix(text, "{"):
-			w.Header().Set("Content-Type", "application/json")
-			io.WriteString(w, text)
+			response.Header().Set("Content-Type", "application/json")
+			io.WriteString(response, text)
 		default:
-			w.Header().Set("Content-Type", "application/json")
+			response.Header().Set("Content-Type", "application/json")
 			raw, _ := json.Marshal(text)
 			fmt.Fprintf(
-				w,
+				response,
 				`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}],`+
 					`"usage":{"prompt_tokens":5,"completion_tokens":3}}`,
 				raw,
 			)
 		}
 	}))
-	t.Cleanup(m.Close)
-	return m
+	t.Cleanup(server.Close)
+	return server
 }
 
 // Messages returns the messages of a request, numbered from 0.
@@ -90,15 +90,15 @@ func (m *ModelServer) Messages(n int) []any {
 // "k". It returns its URL.
 func NewFixedModel(t testing.TB, answer string) string {
 	t.Helper()
-	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
+	ts := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, r *http.Request) {
+		response.Header().Set("Content-Type", "application/json")
 		if r.Header.Get("Authorization") != "Bearer k" {
-			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprint(w, `{"error":{"message":"wrong key"}}`)
+			response.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(response, `{"error":{"message":"wrong key"}}`)
 			return
 		}
 		if strings.HasSuffix(r.URL.Path, "/models") {
-			fmt.Fprint(w, `{"object":"list","data":[{"id":"small"},{"id":"large"}]}`)
+			fmt.Fprint(response, `{"object":"list","data":[{"id":"small"},{"id":"large"}]}`)
 			return
 		}
 		var request struct{ Stream bool }
@@ -107,24 +107,24 @@ func NewFixedModel(t testing.TB, answer string) string {
 		}
 		if !request.Stream {
 			fmt.Fprintf(
-				w,
+				response,
 				`{"id":"1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",`+
 					`"content":%s},"finish_reason":"stop"}]}`,
 				Quoted(answer),
 			)
 			return
 		}
-		w.Header().Set("Content-Type", "text/event-stream")
+		response.Header().Set("Content-Type", "text/event-stream")
 		for _, word := range strings.SplitAfter(answer, " ") {
 			fmt.Fprintf(
-				w,
+				response,
 				"data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,"+
 					"\"delta\":{\"content\":%s}}]}\n\n",
 				Quoted(word),
 			)
 		}
 		fmt.Fprint(
-			w,
+			response,
 			"data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{},"+
 				"\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		)

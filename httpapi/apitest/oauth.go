@@ -36,18 +36,18 @@ type OAuthProvider struct {
 // NewOAuthProvider starts a provider.
 func NewOAuthProvider(t *testing.T) *OAuthProvider {
 	t.Helper()
-	p := &OAuthProvider{
+	provider := &OAuthProvider{
 		codes:   map[string]url.Values{},
 		Access:  map[string]bool{},
 		Refresh: map[string]bool{},
 		Expires: 3600,
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /token", p.token)
+	mux.HandleFunc("POST /token", provider.token)
 	mux.HandleFunc("POST /revoke", func(w http.ResponseWriter, r *http.Request) {
-		p.Mu.Lock()
-		defer p.Mu.Unlock()
-		p.Revoked = append(p.Revoked, r.PostFormValue("token"))
+		provider.Mu.Lock()
+		defer provider.Mu.Unlock()
+		provider.Revoked = append(provider.Revoked, r.PostFormValue("token"))
 	})
 	mux.HandleFunc("POST /device", func(w http.ResponseWriter, r *http.Request) {
 		WriteJSON(w, 200, map[string]any{
@@ -58,18 +58,18 @@ func NewOAuthProvider(t *testing.T) *OAuthProvider {
 			"interval":         1,
 		})
 	})
-	mux.HandleFunc("/api/", p.api)
+	mux.HandleFunc("/api/", provider.api)
 	mux.HandleFunc("GET /.well-known/oauth-authorization-server", func(w http.ResponseWriter, r *http.Request) {
 		WriteJSON(w, 200, map[string]any{
-			"issuer":                 p.URL,
-			"authorization_endpoint": p.URL + "/auth",
-			"token_endpoint":         p.URL + "/token",
+			"issuer":                 provider.URL,
+			"authorization_endpoint": provider.URL + "/auth",
+			"token_endpoint":         provider.URL + "/token",
 			"authorization_response_iss_parameter_supported": true,
 		})
 	})
-	p.Server = httptest.NewServer(mux)
-	t.Cleanup(p.Close)
-	return p
+	provider.Server = httptest.NewServer(mux)
+	t.Cleanup(provider.Close)
+	return provider
 }
 
 // WriteJSON answers with JSON.
@@ -114,36 +114,36 @@ func (p *OAuthProvider) Authorize(t *testing.T, location string) url.Values {
 	}
 }
 
-func (p *OAuthProvider) token(w http.ResponseWriter, r *http.Request) {
-	_ = r.ParseForm()
+func (p *OAuthProvider) token(response http.ResponseWriter, request *http.Request) {
+	_ = request.ParseForm()
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
-	grant := r.PostForm.Get("grant_type")
+	grant := request.PostForm.Get("grant_type")
 	p.Asked = append(p.Asked, grant)
 	if p.HTML {
-		w.Header().Set("Content-Type", "text/html")
-		w.WriteHeader(403)
-		_, _ = w.Write([]byte("<h1>Blocked</h1>"))
+		response.Header().Set("Content-Type", "text/html")
+		response.WriteHeader(403)
+		_, _ = response.Write([]byte("<h1>Blocked</h1>"))
 		return
 	}
 	refuse := func(code string) {
-		WriteJSON(w, 400, map[string]any{
+		WriteJSON(response, 400, map[string]any{
 			"error":             code,
-			"error_description": "no: " + r.PostForm.Get("refresh_token") + r.PostForm.Get("code"),
+			"error_description": "no: " + request.PostForm.Get("refresh_token") + request.PostForm.Get("code"),
 		})
 	}
-	user, secret, _ := r.BasicAuth()
+	user, secret, _ := request.BasicAuth()
 	switch {
 	case p.Fail != "":
 		refuse(p.Fail)
 		return
 	case grant == "authorization_code":
-		authorization := p.codes[r.PostForm.Get("code")]
-		delete(p.codes, r.PostForm.Get("code"))
-		sum := sha256.Sum256([]byte(r.PostForm.Get("code_verifier")))
+		authorization := p.codes[request.PostForm.Get("code")]
+		delete(p.codes, request.PostForm.Get("code"))
+		sum := sha256.Sum256([]byte(request.PostForm.Get("code_verifier")))
 		if authorization == nil ||
 			authorization.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) ||
-			authorization.Get("redirect_uri") != r.PostForm.Get("redirect_uri") ||
+			authorization.Get("redirect_uri") != request.PostForm.Get("redirect_uri") ||
 			secret != "client-secret-4711" {
 			refuse("invalid_grant")
 			return
@@ -152,7 +152,7 @@ func (p *OAuthProvider) token(w http.ResponseWriter, r *http.Request) {
 		if p.OnRefresh != nil {
 			p.OnRefresh()
 		}
-		if old := r.PostForm.Get("refresh_token"); !p.Refresh[old] {
+		if old := request.PostForm.Get("refresh_token"); !p.Refresh[old] {
 			clear(p.Refresh) // reuse revokes the whole family
 			refuse("invalid_grant")
 			return
@@ -164,7 +164,7 @@ func (p *OAuthProvider) token(w http.ResponseWriter, r *http.Request) {
 			refuse("authorization_pending")
 			return
 		}
-	case strings.HasSuffix(grant, "jwt-bearer") && strings.Count(r.PostForm.Get("assertion"), ".") == 2:
+	case strings.HasSuffix(grant, "jwt-bearer") && strings.Count(request.PostForm.Get("assertion"), ".") == 2:
 	default:
 		refuse("invalid_client")
 		return
@@ -180,7 +180,7 @@ func (p *OAuthProvider) token(w http.ResponseWriter, r *http.Request) {
 		answer["refresh_token"] = fmt.Sprintf("refresh-token-number-%d", p.n)
 		p.Refresh[answer["refresh_token"].(string)] = true
 	}
-	WriteJSON(w, 200, answer)
+	WriteJSON(response, 200, answer)
 }
 
 // Set changes the provider.

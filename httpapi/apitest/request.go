@@ -124,17 +124,17 @@ func Form(
 ) (io.Reader, string) {
 	t.Helper()
 	var buf bytes.Buffer
-	w := multipart.NewWriter(&buf)
+	writer := multipart.NewWriter(&buf)
 	write := func(fields map[string]string) {
 		for name, value := range fields {
-			if err := w.WriteField(name, value); err != nil {
+			if err := writer.WriteField(name, value); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	write(fields)
 	if name != "" {
-		part, err := w.CreateFormFile("file", name)
+		part, err := writer.CreateFormFile("file", name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,10 +143,10 @@ func Form(
 		}
 	}
 	write(late)
-	if err := w.Close(); err != nil {
+	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return &buf, w.FormDataContentType()
+	return &buf, writer.FormDataContentType()
 }
 
 // LeadsTable is a table of people with columns of most types.

@@ -25,36 +25,36 @@ type TelegramBot struct {
 
 // NewTelegramBot starts the fake.
 func NewTelegramBot(t *testing.T) *TelegramBot {
-	b := &TelegramBot{heard: make(chan string, 100), changed: make(chan struct{})}
-	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	bot := &TelegramBot{heard: make(chan string, 100), changed: make(chan struct{})}
+	bot.Server = httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		var in struct {
 			Offset int    `json:"offset"`
 			Text   string `json:"text"`
 			ChatID int    `json:"chat_id"`
 		}
-		_ = json.NewDecoder(r.Body).Decode(&in)
+		_ = json.NewDecoder(request.Body).Decode(&in)
 		result := "true"
-		switch strings.TrimPrefix(r.URL.Path, "/bot77:secret-of-the-bot/") {
+		switch strings.TrimPrefix(request.URL.Path, "/bot77:secret-of-the-bot/") {
 		case "getMe":
 			result = `{"id":77,"is_bot":true,"first_name":"Shop","username":"shop_bot"}`
 		case "getUpdates":
-			result = b.updatesFrom(r, in.Offset)
+			result = bot.updatesFrom(request, in.Offset)
 		case "sendMessage":
 			result = fmt.Sprintf(`{"message_id":500,"chat":{"id":%d}}`, in.ChatID)
-			b.heard <- in.Text
+			bot.heard <- in.Text
 		case "deleteWebhook":
 		default:
-			w.WriteHeader(http.StatusUnauthorized)
+			response.WriteHeader(http.StatusUnauthorized)
 			result = "false"
 		}
-		_, _ = io.WriteString(w, `{"ok":true,"result":`+result+`}`)
+		_, _ = io.WriteString(response, `{"ok":true,"result":`+result+`}`)
 	}))
-	t.Cleanup(b.Close)
-	return b
+	t.Cleanup(bot.Close)
+	return bot
 }
 
 // updatesFrom lists the updates from an offset on, and waits briefly for the first.
-func (b *TelegramBot) updatesFrom(r *http.Request, offset int) string {
+func (b *TelegramBot) updatesFrom(request *http.Request, offset int) string {
 	for {
 		b.mu.Lock()
 		for b.last-len(b.updates)+1 < offset && len(b.updates) > 0 {
@@ -67,7 +67,7 @@ func (b *TelegramBot) updatesFrom(r *http.Request, offset int) string {
 		}
 		select {
 		case <-came:
-		case <-r.Context().Done():
+		case <-request.Context().Done():
 			return "[]"
 		case <-time.After(50 * time.Millisecond):
 			return "[]"

@@ -65,14 +65,14 @@ func (p *Policy) usesKey(r *http.Request) bool {
 // sends the request. Programs do not send them and pass. Pages of the same site
 // but of another origin, such as a sibling subdomain or another port, count as
 // foreign, even if they send no Origin, as for an image.
-func (p *Policy) checkOrigin(r *http.Request) error {
-	sites, origins := r.Header.Values("Sec-Fetch-Site"), r.Header.Values("Origin")
+func (p *Policy) checkOrigin(request *http.Request) error {
+	sites, origins := request.Header.Values("Sec-Fetch-Site"), request.Header.Values("Origin")
 	cross, same := false, true
 	for _, site := range sites {
 		cross = cross || strings.EqualFold(site, "cross-site")
 		same = same && (site == "same-origin" || site == "none")
 	}
-	foreign := func(origin string) bool { return !p.ownOrigin(r, origin) }
+	foreign := func(origin string) bool { return !p.ownOrigin(request, origin) }
 	own := !slices.ContainsFunc(origins, foreign)
 	switch {
 	case p.allowedByOperator(origins):
@@ -101,7 +101,7 @@ func (p *Policy) allowedByOperator(origins []string) bool {
 // ownOrigin reports whether an origin is this server's, according to the public URL or
 // the Host of the request. With the latter, either scheme is accepted, because a proxy
 // may add TLS.
-func (p *Policy) ownOrigin(r *http.Request, origin string) bool {
+func (p *Policy) ownOrigin(request *http.Request, origin string) bool {
 	from, err := url.Parse(origin)
 	if err != nil ||
 		from.Host == "" ||
@@ -110,7 +110,7 @@ func (p *Policy) ownOrigin(r *http.Request, origin string) bool {
 		return false
 	}
 	at := authority(from.Scheme, from.Host)
-	if at == authority(from.Scheme, r.Host) {
+	if at == authority(from.Scheme, request.Host) {
 		return true
 	}
 	public, err := url.Parse(p.options.PublicURL)

@@ -50,9 +50,9 @@ type Verifier struct {
 // NewVerifier returns a Verifier, or an error if the options cannot work. It makes no
 // request: the keys are fetched for the first token. Requests end with ctx.
 func NewVerifier(ctx context.Context, opts VerifierOptions) (*Verifier, error) {
-	u, err := url.Parse(opts.JWKSURL)
+	address, err := url.Parse(opts.JWKSURL)
 	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+	case err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https":
 		return nil, errors.New("the address of the identity proxy's keys must be an http or https URL")
 	case opts.Audience == "":
 		return nil, errors.New("the audience of the identity proxy's tokens is missing")
@@ -66,12 +66,12 @@ func NewVerifier(ctx context.Context, opts VerifierOptions) (*Verifier, error) {
 	if opts.Log == nil {
 		opts.Log = slog.Default()
 	}
-	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
+	if address.Scheme == "http" && !isLoopback(address.Hostname()) {
 		opts.Log.Warn(
 			"the identity proxy's keys are fetched without encryption: anyone who can change the "+
 				"response can sign in as anyone",
 			"host",
-			u.Host,
+			address.Host,
 		)
 	}
 	checks := []jwt.ParserOption{

@@ -234,23 +234,23 @@ func readKeySet(body []byte, at time.Time) (*keySet, error) {
 
 // readSigningKey reads a public key that may verify RS256 or ES256.
 func readSigningKey(raw json.RawMessage) (jwkset.JWK, bool) {
-	var m jwkset.JWKMarshal
-	if json.Unmarshal(raw, &m) != nil || m.USE != "" && m.USE != jwkset.UseSig ||
-		len(m.KEYOPS) > 0 && !slices.Contains(m.KEYOPS, jwkset.KeyOpsVerify) {
+	var marshal jwkset.JWKMarshal
+	if json.Unmarshal(raw, &marshal) != nil || marshal.USE != "" && marshal.USE != jwkset.UseSig ||
+		len(marshal.KEYOPS) > 0 && !slices.Contains(marshal.KEYOPS, jwkset.KeyOpsVerify) {
 		return jwkset.JWK{}, false
 	}
-	m.X5U, m.X5C, m.X5T, m.X5TS256 = "", nil, "", "" // only the key itself is trusted
-	key, err := jwkset.NewJWKFromMarshal(m, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
+	marshal.X5U, marshal.X5C, marshal.X5T, marshal.X5TS256 = "", nil, "", "" // only the key itself is trusted
+	key, err := jwkset.NewJWKFromMarshal(marshal, jwkset.JWKMarshalOptions{}, jwkset.JWKValidateOptions{})
 	if err != nil {
 		return jwkset.JWK{}, false
 	}
 	switch public := key.Key().(type) {
 	case *rsa.PublicKey:
 		bits := public.N.BitLen()
-		return key, (m.ALG == "" || m.ALG == jwkset.AlgRS256) &&
+		return key, (marshal.ALG == "" || marshal.ALG == jwkset.AlgRS256) &&
 			bits >= minRSABits && bits <= maxRSABits && public.E >= 3 && public.E%2 == 1
 	case *ecdsa.PublicKey: // the parser would accept a key on any curve for ES256
-		return key, (m.ALG == "" || m.ALG == jwkset.AlgES256) && public.Curve == elliptic.P256()
+		return key, (marshal.ALG == "" || marshal.ALG == jwkset.AlgES256) && public.Curve == elliptic.P256()
 	}
 	return jwkset.JWK{}, false
 }

@@ -24,18 +24,18 @@ func (p *Policy) MayManage(caller agent.Identity, k *agent.Key) bool {
 
 // LimitKey replaces names of agents with ids, and refuses a key that could do more than
 // the caller who creates it.
-func (p *Policy) LimitKey(caller agent.Identity, k *agent.Key) error {
-	if slices.Contains(k.Agents, agent.AllAgents) {
-		k.Agents = []string{agent.AllAgents}
-		return p.checkWideKey(caller, k)
+func (p *Policy) LimitKey(caller agent.Identity, key *agent.Key) error {
+	if slices.Contains(key.Agents, agent.AllAgents) {
+		key.Agents = []string{agent.AllAgents}
+		return p.checkWideKey(caller, key)
 	}
-	for i, name := range k.Agents {
+	for i, name := range key.Agents {
 		db, err := p.options.Folder.Agent(name)
 		if err != nil {
 			return agent.Invalid("agents", "names an agent that does not exist")
 		}
-		k.Agents[i] = db.ID()
-		if !ownRole(caller, db).Covers(k.Role) {
+		key.Agents[i] = db.ID()
+		if !ownRole(caller, db).Covers(key.Role) {
 			return agent.Errorf(
 				agent.CodeForbidden,
 				"a key cannot have more access than its creator: your role on %s is lower",
@@ -49,7 +49,7 @@ func (p *Policy) LimitKey(caller agent.Identity, k *agent.Key) error {
 // checkWideKey checks a key for all agents. A person's key acts on each agent with at
 // most that person's role at the time, so only a role that the person has nowhere is
 // refused.
-func (p *Policy) checkWideKey(caller agent.Identity, k *agent.Key) error {
+func (p *Policy) checkWideKey(caller agent.Identity, key *agent.Key) error {
 	if own := caller.Key; own != nil {
 		if !own.Reaches(agent.AllAgents) {
 			return agent.Errorf(
@@ -57,7 +57,7 @@ func (p *Policy) checkWideKey(caller agent.Identity, k *agent.Key) error {
 				"a key cannot have more access than its creator: name the agents of your own key",
 			).With("field", "agents")
 		}
-		if !own.Role.Covers(k.Role) {
+		if !own.Role.Covers(key.Role) {
 			return agent.Errorf(
 				agent.CodeForbidden,
 				"a key cannot have more access than its creator: yours has the role %s",
@@ -78,7 +78,7 @@ func (p *Policy) checkWideKey(caller agent.Identity, k *agent.Key) error {
 			"a key cannot have more access than its creator, and you have no role on any agent; create an agent first",
 		).With("field", "agents")
 	}
-	if !best.Covers(k.Role) {
+	if !best.Covers(key.Role) {
 		return agent.Errorf(
 			agent.CodeForbidden,
 			"a key cannot have more access than its creator: your highest role is %s",

@@ -61,16 +61,16 @@ func (p *Policy) Open() bool {
 
 // Identify returns who makes a request. An invalid token or key is an error,
 // not an anonymous caller.
-func (p *Policy) Identify(r *http.Request) (agent.Identity, error) {
+func (p *Policy) Identify(request *http.Request) (agent.Identity, error) {
 	if p.Open() {
 		return agent.Identity{Open: true}, nil
 	}
 	var id agent.Identity
-	key, err := p.identifyKey(r)
+	key, err := p.identifyKey(request)
 	if err != nil {
 		return id, err
 	}
-	token, present, err := proxyToken(r.Header)
+	token, present, err := proxyToken(request.Header)
 	if err != nil {
 		return id, err
 	}
@@ -83,7 +83,7 @@ func (p *Policy) Identify(r *http.Request) (agent.Identity, error) {
 		present = false
 	}
 	if present {
-		return p.options.Verifier.Verify(r.Context(), token)
+		return p.options.Verifier.Verify(request.Context(), token)
 	}
 	if key != nil {
 		return identityOf(key), nil

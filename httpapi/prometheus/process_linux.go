@@ -11,23 +11,23 @@ import (
 const openFiles = "/proc/self/fd"
 
 // collectSystem adds the memory of the process, and the traffic of its network namespace.
-func collectSystem(s *Scrape) {
+func collectSystem(scrape *Scrape) {
 	// See proc_pid_statm(5).
 	if raw, err := os.ReadFile("/proc/self/statm"); err == nil {
 		var virtual, resident uint64
 		if _, err := fmt.Sscan(string(raw), &virtual, &resident); err == nil {
 			page := uint64(os.Getpagesize())
-			s.memory(resident*page, virtual*page)
+			scrape.memory(resident*page, virtual*page)
 		}
 	}
 	if raw, err := os.ReadFile("/proc/self/net/netstat"); err == nil {
 		traffic := parseNetstat(string(raw))
-		s.Counter(
+		scrape.Counter(
 			"process_network_receive_bytes_total",
 			"Number of bytes received by the process over the network.",
 			traffic["InOctets"],
 		)
-		s.Counter(
+		scrape.Counter(
 			"process_network_transmit_bytes_total",
 			"Number of bytes sent by the process over the network.",
 			traffic["OutOctets"],

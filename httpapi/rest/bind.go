@@ -35,9 +35,9 @@ type boundField struct {
 	in    string // of a parameter: path, query or header
 }
 
-func newBinding(t reflect.Type) *binding {
+func newBinding(typ reflect.Type) *binding {
 	b := &binding{}
-	for _, f := range reflect.VisibleFields(t) {
+	for _, f := range reflect.VisibleFields(typ) {
 		if f.Anonymous || !f.IsExported() {
 			continue
 		}
@@ -83,19 +83,19 @@ func PathParam(c echo.Context, name string) string {
 }
 
 // bind sets the fields of in from the request. The error names every invalid field.
-func (b *binding) bind(c *Call, in reflect.Value) error {
+func (b *binding) bind(call *Call, in reflect.Value) error {
 	var issues agent.Issues
 	var query url.Values
-	if c.HTTP.Request().URL.RawQuery != "" {
-		query = c.HTTP.QueryParams()
+	if call.HTTP.Request().URL.RawQuery != "" {
+		query = call.HTTP.QueryParams()
 	}
 	for _, p := range b.params {
 		values := query[p.name]
 		switch p.in {
 		case "path":
-			values = []string{PathParam(c.HTTP, p.name)}
+			values = []string{PathParam(call.HTTP, p.name)}
 		case "header":
-			values = []string{c.HTTP.Request().Header.Get(p.name)}
+			values = []string{call.HTTP.Request().Header.Get(p.name)}
 		}
 		if len(values) == 0 || (len(values) == 1 && values[0] == "") {
 			continue
@@ -107,7 +107,7 @@ func (b *binding) bind(c *Call, in reflect.Value) error {
 	if b.body == nil {
 		return issues.Err()
 	}
-	data, err := readJSON(c)
+	data, err := readJSON(call)
 	if err != nil {
 		return err
 	}
@@ -212,18 +212,18 @@ func checkBodyMedia(r *http.Request) error {
 }
 
 // readJSON reads a JSON body. It returns nothing for a request without a body.
-func readJSON(c *Call) ([]byte, error) {
-	r := c.HTTP.Request()
-	if r.ContentLength > 0 {
-		if err := checkMedia(r, echo.MIMEApplicationJSON); err != nil {
+func readJSON(call *Call) ([]byte, error) {
+	request := call.HTTP.Request()
+	if request.ContentLength > 0 {
+		if err := checkMedia(request, echo.MIMEApplicationJSON); err != nil {
 			return nil, err
 		}
 	}
-	data, err := c.ReadBody()
+	data, err := call.ReadBody()
 	if err != nil || len(data) == 0 {
 		return nil, err
 	}
-	if err := checkMedia(r, echo.MIMEApplicationJSON); err != nil {
+	if err := checkMedia(request, echo.MIMEApplicationJSON); err != nil {
 		return nil, err
 	}
 	if !utf8.Valid(data) {

@@ -73,7 +73,7 @@ func (b *Body) Read(ctx context.Context, r io.Reader, size int64) ([]byte, error
 	return b.readUpTo(ctx, r, size, b.most)
 }
 
-func (b *Body) readUpTo(ctx context.Context, r io.Reader, size, most int64) ([]byte, error) {
+func (b *Body) readUpTo(ctx context.Context, reader io.Reader, size, most int64) ([]byte, error) {
 	if size > most {
 		return nil, BodyTooLarge(most)
 	}
@@ -89,7 +89,7 @@ func (b *Body) readUpTo(ctx context.Context, r io.Reader, size, most int64) ([]b
 		if err != nil {
 			return nil, err
 		}
-		n, err := fill(r, block)
+		n, err := fill(reader, block)
 		blocks, total = append(blocks, block[:n]), total+int64(n)
 		if err == io.EOF && size >= 0 && total < size {
 			err = io.ErrUnexpectedEOF
@@ -166,12 +166,12 @@ func (c *Call) ReadBody() ([]byte, error) {
 
 // ReadBodyUpTo reads a body whose largest size depends on more than the route.
 func (c *Call) ReadBodyUpTo(most int64) ([]byte, error) {
-	r := c.HTTP.Request()
-	if err := checkEncoding(r); err != nil {
+	request := c.HTTP.Request()
+	if err := checkEncoding(request); err != nil {
 		return nil, err
 	}
 	most = min(most, c.Body.most)
-	data, err := c.Body.readUpTo(r.Context(), r.Body, r.ContentLength, most)
+	data, err := c.Body.readUpTo(request.Context(), request.Body, request.ContentLength, most)
 	switch agent.ErrorCode(err) {
 	case agent.CodeFileTooLarge, agent.CodeUnavailable:
 		return nil, err
@@ -180,8 +180,8 @@ func (c *Call) ReadBodyUpTo(most int64) ([]byte, error) {
 		return nil, agent.Errorf(agent.CodeInvalidJSON, "the request body is incomplete").Because(err)
 	}
 	return data, c.Body.admitValues(
-		r.Context(),
-		countValues(r.Header.Get(echo.HeaderContentType), data),
+		request.Context(),
+		countValues(request.Header.Get(echo.HeaderContentType), data),
 		most/minValue,
 	)
 }

@@ -68,26 +68,26 @@ func (w *compressWriter) WriteHeader(status int) {
 	}
 }
 
-func (w *compressWriter) Write(p []byte) (int, error) {
+func (w *compressWriter) Write(data []byte) (int, error) {
 	if !w.plain && w.gzip == nil && w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
 	switch {
 	case w.plain:
-		return w.ResponseWriter.Write(p)
+		return w.ResponseWriter.Write(data)
 	case w.gzip != nil:
-		return w.gzip.Write(p)
+		return w.gzip.Write(data)
 	}
-	w.buffered = append(w.buffered, p...)
+	w.buffered = append(w.buffered, data...)
 	if len(w.buffered) < compressFrom {
-		return len(p), nil
+		return len(data), nil
 	}
 	w.compress(w.status)
 	if _, err := w.gzip.Write(w.buffered); err != nil {
 		return 0, err
 	}
 	w.buffered = nil
-	return len(p), nil
+	return len(data), nil
 }
 
 // FlushError sends what has been written so far.
@@ -134,15 +134,15 @@ func (w *compressWriter) end() {
 
 // compressible reports whether a response can be made smaller. Event streams are
 // excluded, because each event must be sent immediately.
-func compressible(status int, h http.Header) bool {
+func compressible(status int, header http.Header) bool {
 	if status < http.StatusOK ||
 		status == http.StatusNoContent ||
 		status == http.StatusPartialContent ||
 		status == http.StatusNotModified ||
-		h.Get(echo.HeaderContentEncoding) != "" {
+		header.Get(echo.HeaderContentEncoding) != "" {
 		return false
 	}
-	media, _, _ := mime.ParseMediaType(h.Get(echo.HeaderContentType))
+	media, _, _ := mime.ParseMediaType(header.Get(echo.HeaderContentType))
 	switch {
 	case media == EventStream:
 		return false
@@ -156,9 +156,9 @@ func compressible(status int, h http.Header) bool {
 
 // acceptsGzip reports whether the client accepts gzip. A rule for gzip takes
 // precedence over one for any coding.
-func acceptsGzip(r *http.Request) bool {
+func acceptsGzip(request *http.Request) bool {
 	anyCoding := false
-	for part := range strings.SplitSeq(r.Header.Get(echo.HeaderAcceptEncoding), ",") {
+	for part := range strings.SplitSeq(request.Header.Get(echo.HeaderAcceptEncoding), ",") {
 		coding, weight, _ := strings.Cut(part, ";")
 		accepted := true
 		if weight != "" {
@@ -208,9 +208,9 @@ func Pack(media string, plain []byte) Packed {
 // Serve sends the response; the caller must have set Vary. Clients may cache it but must
 // revalidate each time, so a new version of the program shows immediately.
 func (p *Packed) Serve(c echo.Context) error {
-	h := c.Response().Header()
-	h.Set(echo.HeaderCacheControl, "no-cache")
-	h.Set("ETag", p.tag)
+	header := c.Response().Header()
+	header.Set(echo.HeaderCacheControl, "no-cache")
+	header.Set("ETag", p.tag)
 	if matchesETag(c.Request(), p.tag) {
 		return c.NoContent(http.StatusNotModified)
 	}
@@ -218,7 +218,7 @@ func (p *Packed) Serve(c echo.Context) error {
 	switch {
 	case p.gzip != nil && acceptsGzip(c.Request()):
 		data = p.gzip
-		h.Set(echo.HeaderContentEncoding, "gzip")
+		header.Set(echo.HeaderContentEncoding, "gzip")
 	case p.plain == nil:
 		unpacked, err := gzip.NewReader(bytes.NewReader(p.gzip))
 		if err != nil {
@@ -226,7 +226,7 @@ func (p *Packed) Serve(c echo.Context) error {
 		}
 		return c.Stream(http.StatusOK, p.media, unpacked)
 	}
-	h.Set(echo.HeaderContentLength, strconv.Itoa(len(data)))
+	header.Set(echo.HeaderContentLength, strconv.Itoa(len(data)))
 	return c.Blob(http.StatusOK, p.media, data)
 }
 

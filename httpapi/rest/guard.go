@@ -142,20 +142,20 @@ func (g *Guard) watch() *watched {
 	return w
 }
 
-func (g *Guard) run(w *watched) {
-	defer close(w.done)
+func (g *Guard) run(watched *watched) {
+	defer close(watched.done)
 	ticker := time.NewTicker(g.every)
 	defer ticker.Stop()
-	for w.Err() == nil {
-		err := g.access.Identify(w)
+	for watched.Err() == nil {
+		err := g.access.Identify(watched)
 		if err == nil {
 			err = g.access.Check()
 		}
 		if err != nil {
-			w.end(&EndedError{err})
+			watched.end(&EndedError{err})
 		}
 		select {
-		case <-w.Done():
+		case <-watched.Done():
 		case <-ticker.C:
 		}
 	}

@@ -88,9 +88,9 @@ func (l *Limiter) take(c Class, key client) (limit, remaining int, reset time.Ti
 	return limit, remaining, reset
 }
 
-func (l *Limiter) takeFrom(limit int, c Class, key client) (remaining int, reset time.Time) {
+func (l *Limiter) takeFrom(limit int, class Class, key client) (remaining int, reset time.Time) {
 	now := l.now().Unix()
-	key.class = c
+	key.class = class
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now >= l.cleanup || l.cleanup > now+windowSeconds { // the latter if the clock was set back
@@ -98,7 +98,7 @@ func (l *Limiter) takeFrom(limit int, c Class, key client) (remaining int, reset
 		l.cleanup = now + windowSeconds
 	}
 	if _, known := l.counts[key]; !known && len(l.counts) >= maxClients {
-		key = client{class: c, bucket: 1 + uint16(maphash.Comparable(l.seed, key)%4096)}
+		key = client{class: class, bucket: 1 + uint16(maphash.Comparable(l.seed, key)%4096)}
 	}
 	n := l.counts[key]
 	if n.ended(now) {
@@ -198,16 +198,16 @@ func tooMany(limit, wait int) error {
 
 // address returns the address that a request comes from. X-Forwarded-For is read from its
 // end, and trusted only as far as it was set by configured proxies.
-func (l *Limiter) address(r *http.Request) netip.Addr {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+func (l *Limiter) address(request *http.Request) netip.Addr {
+	host, _, err := net.SplitHostPort(request.RemoteAddr)
 	if err != nil {
-		host = r.RemoteAddr
+		host = request.RemoteAddr
 	}
 	addr, err := netip.ParseAddr(host)
 	if err != nil || !l.trustsProxy(addr) {
 		return addr
 	}
-	hops := strings.Split(strings.Join(r.Header.Values(echo.HeaderXForwardedFor), ","), ",")
+	hops := strings.Split(strings.Join(request.Header.Values(echo.HeaderXForwardedFor), ","), ",")
 	for i := len(hops) - 1; i >= 0; i-- {
 		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
 		if err != nil {

@@ -118,14 +118,14 @@ func (m *Memory) grantLocked() {
 	})
 }
 
-// wait reserves n bytes, or fails with UNAVAILABLE if they are not free in time.
-func (m *Memory) wait(ctx context.Context, network netip.Prefix, n int64, patience time.Duration) error {
+// wait reserves count bytes, or fails with UNAVAILABLE if they are not free in time.
+func (m *Memory) wait(ctx context.Context, network netip.Prefix, count int64, patience time.Duration) error {
 	m.mu.Lock()
-	if m.tryLocked(network, n) {
+	if m.tryLocked(network, count) {
 		m.mu.Unlock()
 		return nil
 	}
-	c := &claim{network, n, make(chan struct{})}
+	c := &claim{network, count, make(chan struct{})}
 	m.waiting = append(m.waiting, c)
 	m.mu.Unlock()
 	timer := time.NewTimer(patience)

@@ -40,22 +40,22 @@ type FilePartReader struct {
 
 // FilePart reads a multipart request up to its file. Text fields named in
 // fields are stored there; those after the file are read by Rest.
-func FilePart(c *Call, name string, fields map[string]string) (*FilePartReader, error) {
-	r := c.HTTP.Request()
-	if err := checkMedia(r, echo.MIMEMultipartForm); err != nil {
+func FilePart(call *Call, name string, fields map[string]string) (*FilePartReader, error) {
+	request := call.HTTP.Request()
+	if err := checkMedia(request, echo.MIMEMultipartForm); err != nil {
 		return nil, err
 	}
-	if err := checkEncoding(r); err != nil {
+	if err := checkEncoding(request); err != nil {
 		return nil, err
 	}
-	form, err := r.MultipartReader()
+	form, err := request.MultipartReader()
 	if err != nil {
 		return nil, agent.Errorf(agent.CodeValidation, "the multipart request has no boundary").Because(err)
 	}
 	f := &FilePartReader{
-		call:    c,
+		call:    call,
 		form:    form,
-		control: http.NewResponseController(c.HTTP.Response()),
+		control: http.NewResponseController(call.HTTP.Response()),
 		began:   time.Now(),
 	}
 	if err := f.next(name, fields); err != nil {

@@ -108,46 +108,46 @@ type description struct {
 	areas    []string
 }
 
-func (d *description) add(r *Route) {
+func (d *description) add(route *Route) {
 	op := &huma.Operation{
-		Tags:        []string{d.api.Area(r)},
-		Summary:     r.Summary,
-		Description: accessRules(r),
-		OperationID: d.api.OperationID(r),
-		Parameters:  d.parameters(r),
-		RequestBody: d.body(r),
-		Responses:   map[string]*huma.Response{strconv.Itoa(r.Status): d.success(r)},
+		Tags:        []string{d.api.Area(route)},
+		Summary:     route.Summary,
+		Description: accessRules(route),
+		OperationID: d.api.OperationID(route),
+		Parameters:  d.parameters(route),
+		RequestBody: d.body(route),
+		Responses:   map[string]*huma.Response{strconv.Itoa(route.Status): d.success(route)},
 	}
-	for _, status := range failureStatuses(r) {
-		op.Responses[strconv.Itoa(status)] = d.failure(r, status)
+	for _, status := range failureStatuses(route) {
+		op.Responses[strconv.Itoa(status)] = d.failure(route, status)
 	}
-	if r.tagged {
+	if route.tagged {
 		op.Responses["304"] = &huma.Response{
 			Description: "What the client has is still the same.",
-			Headers:     headersOf(r),
+			Headers:     headersOf(route),
 		}
 	}
-	if r.OwnSecret {
+	if route.OwnSecret {
 		op.Responses["default"] = &huma.Response{
 			Description: d.api.DefaultAnswer,
 			Content:     map[string]*huma.MediaType{"*/*": {Schema: mediaSchema("*/*")}},
 		}
 	}
-	if r.Access == Platform || r.Class == Unlimited {
+	if route.Access == Platform || route.Class == Unlimited {
 		op.Security = []map[string][]string{}
 	}
-	if r.Form != nil && r.Form.JSON != nil {
+	if route.Form != nil && route.Form.JSON != nil {
 		op.Extensions, op.RequestBody = map[string]any{"requestBody": orderedBody(*op.RequestBody)}, nil
 	}
-	if !slices.Contains(d.areas, d.api.Area(r)) {
-		d.areas = append(d.areas, d.api.Area(r))
+	if !slices.Contains(d.areas, d.api.Area(route)) {
+		d.areas = append(d.areas, d.api.Area(route))
 	}
-	item := d.paths[r.Path]
+	item := d.paths[route.Path]
 	if item == nil {
 		item = &huma.PathItem{}
-		d.paths[r.Path] = item
+		d.paths[route.Path] = item
 	}
-	switch r.Method {
+	switch route.Method {
 	case http.MethodGet:
 		item.Get = op
 	case http.MethodPost:
@@ -169,25 +169,25 @@ var agentParam = &huma.Param{
 }
 
 // parameters describes what a route binds from its path and query.
-func (d *description) parameters(r *Route) []*huma.Param {
+func (d *description) parameters(route *Route) []*huma.Param {
 	var params []*huma.Param
-	if r.UnderAgent() {
+	if route.UnderAgent() {
 		params = append(params, &huma.Param{Ref: "#/components/parameters/agentId"})
 	}
-	for _, p := range r.Parameters() {
-		schema := d.types.field(p.Field)
+	for _, parameter := range route.Parameters() {
+		schema := d.types.field(parameter.Field)
 		param := &huma.Param{
-			Name:        p.Name,
-			In:          p.In,
+			Name:        parameter.Name,
+			In:          parameter.In,
 			Description: schema.Description,
 			Schema:      schema,
 		}
-		param.Required = p.In == "path" || p.Field.Tag.Get("required") == "true"
+		param.Required = parameter.In == "path" || parameter.Field.Tag.Get("required") == "true"
 		if len(schema.Examples) > 0 {
 			param.Example = schema.Examples[0]
 		}
 		if schema.Type == huma.TypeArray {
-			explode := p.Field.Tag.Get("explode") != "false"
+			explode := parameter.Field.Tag.Get("explode") != "false"
 			param.Style, param.Explode = "form", &explode
 		}
 		schema.Description, schema.Examples, schema.Nullable = "", nil, false
@@ -219,27 +219,29 @@ func (b orderedBody) MarshalJSON() ([]byte, error) {
 }
 
 // body describes the body of a route's request, or returns nil if it has none.
-func (d *description) body(r *Route) *huma.RequestBody {
-	if r.Form != nil {
-		content := map[string]*huma.MediaType{echo.MIMEMultipartForm: {Schema: formSchema(r.Form)}}
-		if r.Form.JSON != nil {
-			content[echo.MIMEApplicationJSON] = &huma.MediaType{Schema: d.types.schema(r.Form.JSON, r.Form.JSON.Name())}
+func (d *description) body(route *Route) *huma.RequestBody {
+	if route.Form != nil {
+		content := map[string]*huma.MediaType{echo.MIMEMultipartForm: {Schema: formSchema(route.Form)}}
+		if route.Form.JSON != nil {
+			content[echo.MIMEApplicationJSON] = &huma.MediaType{
+				Schema: d.types.schema(route.Form.JSON, route.Form.JSON.Name()),
+			}
 			d.media = append(d.media, content[echo.MIMEApplicationJSON])
 		}
 		return &huma.RequestBody{Required: true, Content: content}
 	}
-	if r.Accepted != nil {
+	if route.Accepted != nil {
 		content := map[string]*huma.MediaType{}
-		for _, media := range r.Accepted {
+		for _, media := range route.Accepted {
 			content[media] = &huma.MediaType{Schema: mediaSchema(media)}
 		}
 		return &huma.RequestBody{Content: content}
 	}
-	f, ok := r.In.FieldByName("Body")
-	if !ok || !slices.Equal(newBinding(r.In).body, f.Index) {
+	f, ok := route.In.FieldByName("Body")
+	if !ok || !slices.Equal(newBinding(route.In).body, f.Index) {
 		return nil
 	}
-	id := d.api.OperationID(r)
+	id := d.api.OperationID(route)
 	media := &huma.MediaType{Schema: d.types.schema(f.Type, strings.ToUpper(id[:1])+id[1:]+"Request")}
 	d.media = append(d.media, media)
 	return &huma.RequestBody{
@@ -248,23 +250,23 @@ func (d *description) body(r *Route) *huma.RequestBody {
 	}
 }
 
-func formSchema(f *Form) *huma.Schema {
+func formSchema(form *Form) *huma.Schema {
 	schema := &huma.Schema{
 		Type:     huma.TypeObject,
-		Required: []string{f.File},
+		Required: []string{form.File},
 		Properties: map[string]*huma.Schema{
-			f.File: {Type: huma.TypeString, Format: "binary", Description: "The file."}},
+			form.File: {Type: huma.TypeString, Format: "binary", Description: "The file."}},
 	}
-	if f.MaxFiles > 0 {
+	if form.MaxFiles > 0 {
 		file := &huma.Schema{Type: huma.TypeString, Format: "binary"}
-		schema.Properties[f.File] = &huma.Schema{
+		schema.Properties[form.File] = &huma.Schema{
 			Type:        huma.TypeArray,
 			Items:       file,
-			MaxItems:    &f.MaxFiles,
+			MaxItems:    &form.MaxFiles,
 			Description: "The files.",
 		}
 	}
-	for name, doc := range f.Fields {
+	for name, doc := range form.Fields {
 		schema.Properties[name] = &huma.Schema{Type: huma.TypeString, Description: doc}
 	}
 	return schema

@@ -63,12 +63,12 @@ func headersOf(r *Route) map[string]*huma.Param {
 
 // failureStatuses returns the statuses of the errors that a route can return. Every route
 // can fail on an invalid key (401), an unknown Host (403) and internal errors (500).
-func failureStatuses(r *Route) []int {
+func failureStatuses(route *Route) []int {
 	statuses := []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError}
-	if len(r.Parameters()) > 0 || r.HasBody() || r.Form != nil {
+	if len(route.Parameters()) > 0 || route.HasBody() || route.Form != nil {
 		statuses = append(statuses, http.StatusBadRequest)
 	}
-	if r.MaxBody() > 0 {
+	if route.MaxBody() > 0 {
 		statuses = append(
 			statuses,
 			http.StatusRequestEntityTooLarge,
@@ -76,16 +76,16 @@ func failureStatuses(r *Route) []int {
 			http.StatusServiceUnavailable,
 		)
 	}
-	if r.UnderAgent() {
+	if route.UnderAgent() {
 		statuses = append(statuses, http.StatusServiceUnavailable) // in a cluster
 	}
-	if strings.Contains(r.Path, "{") {
+	if strings.Contains(route.Path, "{") {
 		statuses = append(statuses, http.StatusNotFound)
 	}
-	if r.Class != Unlimited {
+	if route.Class != Unlimited {
 		statuses = append(statuses, http.StatusTooManyRequests)
 	}
-	for _, code := range r.Errors {
+	for _, code := range route.Errors {
 		statuses = append(statuses, StatusOf(code))
 	}
 	slices.Sort(statuses)
@@ -94,10 +94,10 @@ func failureStatuses(r *Route) []int {
 
 // failure returns a reference to the shared response for a status, which it creates on
 // first use.
-func (d *description) failure(r *Route, status int) *huma.Response {
+func (d *description) failure(route *Route, status int) *huma.Response {
 	name, body := strings.ReplaceAll(http.StatusText(status), " ", ""), reflect.TypeFor[ErrorBody]()
-	if own, ok := d.api.ErrorTypes[d.api.Area(r)]; ok {
-		name, body = d.api.Area(r)+name, own
+	if own, ok := d.api.ErrorTypes[d.api.Area(route)]; ok {
+		name, body = d.api.Area(route)+name, own
 	}
 	if d.failures[name] == nil {
 		media := &huma.MediaType{Schema: d.types.schema(body, ""), Examples: map[string]*huma.Example{}}

@@ -11,11 +11,11 @@ import (
 // OperationID returns the operation id of a route. It is derived from method and path,
 // which never change, and not from names in the code: listContacts, getContact,
 // createContact, reindexSource, exportContacts.
-func (a *API) OperationID(r *Route) string {
-	if id, ok := a.OperationIDs[r.Method+" "+r.Path]; ok {
+func (a *API) OperationID(route *Route) string {
+	if id, ok := a.OperationIDs[route.Method+" "+route.Path]; ok {
 		return id
 	}
-	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
+	parts := strings.Split(strings.Trim(route.Path, "/"), "/")
 	last := parts[len(parts)-1]
 	before := func(n int) string {
 		return parts[max(len(parts)-1-n, 0)]
@@ -25,15 +25,15 @@ func (a *API) OperationID(r *Route) string {
 		http.MethodPost:   "create",
 		http.MethodPut:    "update",
 		http.MethodDelete: "delete",
-	}[r.Method]
+	}[route.Method]
 	switch {
 	case isParam(last):
 		return verb + title(singular(before(1)))
-	case strings.HasSuffix(last, "s") && r.Method == http.MethodGet:
+	case strings.HasSuffix(last, "s") && route.Method == http.MethodGet:
 		return "list" + title(last)
 	case strings.HasSuffix(last, "s"):
 		return verb + title(singular(last))
-	case r.Method != http.MethodPost && !slices.Contains([]string{"search", "export"}, last):
+	case route.Method != http.MethodPost && !slices.Contains([]string{"search", "export"}, last):
 		return verb + title(last)
 	case isParam(before(1)):
 		return last + title(singular(before(2)))
@@ -77,9 +77,9 @@ func (d *description) tags() []*huma.Tag {
 }
 
 // accessRules describes what a route requires of its caller.
-func accessRules(r *Route) string {
+func accessRules(route *Route) string {
 	var rules []string
-	switch r.Access {
+	switch route.Access {
 	case Anyone:
 		rules = append(rules, "Needs no identity.")
 	case Platform:
@@ -87,21 +87,21 @@ func accessRules(r *Route) string {
 	case Identified:
 		rules = append(rules, "Needs an identity, unless the server is open.")
 	case Viewer, Admin, Owner:
-		rules = append(rules, "Needs the role "+string(r.Access.Role())+" on the agent.")
+		rules = append(rules, "Needs the role "+string(route.Access.Role())+" on the agent.")
 	case OwnViewer, OwnAdmin:
 		rules = append(
 			rules,
-			"Needs the role "+string(r.Access.Role())+
+			"Needs the role "+string(route.Access.Role())+
 				" of one's own on the agent; the role that everyone has on the default agent does not count.",
 		)
 	}
-	if r.Class != Unlimited {
-		rules = append(rules, "Counts against the rate limit "+string(r.Class)+".")
+	if route.Class != Unlimited {
+		rules = append(rules, "Counts against the rate limit "+string(route.Class)+".")
 	}
-	if r.WhenDisabled {
+	if route.WhenDisabled {
 		rules = append(rules, "Works on a disabled agent too.")
 	}
-	if r.WhenDamaged {
+	if route.WhenDamaged {
 		rules = append(
 			rules,
 			"Works on an agent whose file is damaged too; if that does not say who owns it, for the "+

@@ -41,18 +41,18 @@ func newTypes(a *API) *types {
 // componentName returns the name of a schema: agentsOut is AgentList, agentOut
 // AgentDetails. Types without a name get the hint, their operation or field, as their
 // name.
-func (a *API) componentName(t reflect.Type, hint string) string {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+func (a *API) componentName(typ reflect.Type, hint string) string {
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
 	}
-	name := t.Name()
-	if t.Kind() != reflect.Struct {
+	name := typ.Name()
+	if typ.Kind() != reflect.Struct {
 		return name
 	}
 	if name == "" {
 		name = strings.TrimSuffix(strings.Replace(hint, "Out", "", 1), "Struct")
 	}
-	if clean, ok := a.Components[t.String()]; ok {
+	if clean, ok := a.Components[typ.String()]; ok {
 		return clean
 	}
 	if list, ok := strings.CutSuffix(name, "sOut"); ok {
@@ -128,21 +128,21 @@ func (t *types) complete() {
 		if schema.AdditionalProperties = nil; slices.Contains(openTypes, of) {
 			schema.AdditionalProperties = true
 		}
-		for _, f := range reflect.VisibleFields(of) {
-			jsonName, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		for _, field := range reflect.VisibleFields(of) {
+			jsonName, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			property := schema.Properties[jsonName]
 			if property == nil {
 				continue
 			}
-			if _, optional := optionalValue(f.Type); optional {
+			if _, optional := optionalValue(field.Type); optional {
 				if property.Nullable = false; !slices.Contains(schema.Required, jsonName) {
 					allowNull(property)
 				}
 			}
-			if words := f.Tag.Get("types"); words != "" {
+			if words := field.Tag.Get("types"); words != "" {
 				describeTypes(property, words)
 			}
-			if sample := f.Tag.Get("sample"); sample != "" {
+			if sample := field.Tag.Get("sample"); sample != "" {
 				property.Examples = []any{json.RawMessage(sample)}
 			}
 		}
@@ -152,17 +152,17 @@ func (t *types) complete() {
 // describeTypes makes a schema one of several types: "any", or JSON's type names
 // separated by commas, with [] before those of a list's items. "null" alone makes the
 // schema nullable. An enumeration applies to the strings.
-func describeTypes(s *huma.Schema, words string) {
+func describeTypes(schema *huma.Schema, words string) {
 	if words == "null" {
-		allowNull(s)
+		allowNull(schema)
 		return
 	}
-	s.Type, s.Format, s.Items, s.AdditionalProperties, s.Nullable = "", "", nil, nil, false
+	schema.Type, schema.Format, schema.Items, schema.AdditionalProperties, schema.Nullable = "", "", nil, nil, false
 	if words == "any" {
 		return
 	}
 	if !strings.ContainsAny(words, ",[") {
-		s.Type = words
+		schema.Type = words
 		return
 	}
 	for word := range strings.SplitSeq(words, ",") {
@@ -171,9 +171,9 @@ func describeTypes(s *huma.Schema, words string) {
 			one = &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: item}}
 		}
 		if word == huma.TypeString {
-			one.Enum, s.Enum = s.Enum, nil
+			one.Enum, schema.Enum = schema.Enum, nil
 		}
-		s.AnyOf = append(s.AnyOf, one)
+		schema.AnyOf = append(schema.AnyOf, one)
 	}
 }
 
@@ -191,44 +191,44 @@ func allowNull(s *huma.Schema) {
 
 // example builds an example value for a schema from the examples of its fields. An object
 // has the fields that are required or have an example; ok is false if there are none.
-func (t *types) example(s *huma.Schema) (value any, ok bool) {
-	s = t.resolve(s)
+func (t *types) example(schema *huma.Schema) (value any, ok bool) {
+	schema = t.resolve(schema)
 	switch {
-	case len(s.Examples) > 0:
-		return s.Examples[0], true
-	case len(s.Enum) > 0:
-		return s.Enum[0], true
-	case s.Type == huma.TypeObject && len(s.Properties) > 0:
+	case len(schema.Examples) > 0:
+		return schema.Examples[0], true
+	case len(schema.Enum) > 0:
+		return schema.Enum[0], true
+	case schema.Type == huma.TypeObject && len(schema.Properties) > 0:
 		object := map[string]any{}
-		for name, property := range s.Properties {
-			if value, ok := t.example(property); ok || slices.Contains(s.Required, name) {
+		for name, property := range schema.Properties {
+			if value, ok := t.example(property); ok || slices.Contains(schema.Required, name) {
 				object[name] = value
 			}
 		}
 		return object, len(object) > 0
-	case s.Type == huma.TypeArray:
-		if item, ok := t.example(s.Items); ok {
+	case schema.Type == huma.TypeArray:
+		if item, ok := t.example(schema.Items); ok {
 			return []any{item}, true
 		}
 		return []any{}, false
 	}
-	return simplestValue(s), false
+	return simplestValue(schema), false
 }
 
 // simplestValue returns the simplest value for a schema that has no example.
-func simplestValue(s *huma.Schema) any {
+func simplestValue(schema *huma.Schema) any {
 	switch {
-	case !s.Nullable && len(s.AnyOf) > 0:
-		return simplestValue(s.AnyOf[0])
-	case s.Nullable || s.Type == "":
+	case !schema.Nullable && len(schema.AnyOf) > 0:
+		return simplestValue(schema.AnyOf[0])
+	case schema.Nullable || schema.Type == "":
 		return nil
-	case s.Type == huma.TypeString && s.Format == "date-time":
+	case schema.Type == huma.TypeString && schema.Format == "date-time":
 		return "2026-01-31T09:00:00.000Z"
-	case s.Type == huma.TypeString:
+	case schema.Type == huma.TypeString:
 		return ""
-	case s.Type == huma.TypeBoolean:
+	case schema.Type == huma.TypeBoolean:
 		return false
-	case s.Type == huma.TypeObject:
+	case schema.Type == huma.TypeObject:
 		return map[string]any{}
 	}
 	return 0

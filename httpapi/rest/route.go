@@ -118,7 +118,7 @@ func Raw[In any](method, path string, status int, summary string, handler func(*
 }
 
 func newRoute(method, path string, status int, summary string, in reflect.Type) *Route {
-	r := &Route{
+	route := &Route{
 		Method:  method,
 		Path:    path,
 		Status:  status,
@@ -127,14 +127,14 @@ func newRoute(method, path string, status int, summary string, in reflect.Type) 
 		Access:  Identified,
 		In:      in,
 	}
-	r.binding = sync.OnceValue(func() *binding { return newBinding(in) }) // not needed to start
-	if r.UnderAgent() {
-		r.Access = Admin
+	route.binding = sync.OnceValue(func() *binding { return newBinding(in) }) // not needed to start
+	if route.UnderAgent() {
+		route.Access = Admin
 		if method == http.MethodGet {
-			r.Access = Viewer
+			route.Access = Viewer
 		}
 	}
-	return r
+	return route
 }
 
 // Handle runs the handler for a request that was admitted.
@@ -151,22 +151,22 @@ func (r *Route) Handle(c *Call) error {
 }
 
 // handleJSON binds the request and writes the answer as JSON.
-func (r *Route) handleJSON(c *Call) error {
+func (r *Route) handleJSON(call *Call) error {
 	in := reflect.New(r.In)
-	if err := r.binding().bind(c, in.Elem()); err != nil {
+	if err := r.binding().bind(call, in.Elem()); err != nil {
 		return err
 	}
-	out, err := r.answer(c, in.Interface())
+	out, err := r.answer(call, in.Interface())
 	if err == nil {
-		err = Ended(c) // a request that waited may have nothing to wait for any more
+		err = Ended(call) // a request that waited may have nothing to wait for any more
 	}
 	if err != nil {
 		return err
 	}
 	if r.location != nil {
-		c.HTTP.Response().Header().Set(echo.HeaderLocation, r.location(c, out))
+		call.HTTP.Response().Header().Set(echo.HeaderLocation, r.location(call, out))
 	}
-	return WriteJSON(c.HTTP, r.Status, out)
+	return WriteJSON(call.HTTP, r.Status, out)
 }
 
 // UnderAgent reports whether the path names an agent.

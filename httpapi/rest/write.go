@@ -73,8 +73,8 @@ const autoLengthLimit = 1 << 10
 
 var jsonType = []string{echo.MIMEApplicationJSON} // shared by all answers
 
-// WriteJSON writes v with the status; 204 has no body.
-func WriteJSON(c echo.Context, status int, v any) error {
+// WriteJSON writes value with the status; 204 has no body.
+func WriteJSON(c echo.Context, status int, value any) error {
 	if status == http.StatusNoContent {
 		return c.NoContent(status)
 	}
@@ -87,7 +87,7 @@ func WriteJSON(c echo.Context, status int, v any) error {
 	}()
 	enc := json.NewEncoder(buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := enc.Encode(value); err != nil {
 		return err
 	}
 	h := c.Response().Header()
@@ -114,8 +114,8 @@ func WriteError(c echo.Context, err error, log *slog.Logger) {
 
 // LogFailure logs the details of an internal error that the client must not see.
 func LogFailure(c echo.Context, err error, log *slog.Logger) {
-	e := AsError(err)
-	if StatusOf(e.Code) != http.StatusInternalServerError {
+	failure := AsError(err)
+	if StatusOf(failure.Code) != http.StatusInternalServerError {
 		return
 	}
 	level := slog.LevelError
@@ -129,7 +129,7 @@ func LogFailure(c echo.Context, err error, log *slog.Logger) {
 		slog.String("request_id", c.Response().Header().Get(echo.HeaderXRequestID)),
 		slog.String("method", c.Request().Method),
 		slog.String("path", c.Path()),
-		slog.String("code", string(e.Code)),
+		slog.String("code", string(failure.Code)),
 		slog.Any("error", err),
 	)
 }
@@ -174,14 +174,14 @@ func AsError(err error) *agent.Error {
 	).Because(err)
 }
 
-// Stream copies r to the client for as long as bytes move.
-func Stream(c echo.Context, media string, r io.Reader) error {
+// Stream copies reader to the client for as long as bytes move.
+func Stream(c echo.Context, media string, reader io.Reader) error {
 	c.Response().Header().Set(echo.HeaderContentType, media)
 	c.Response().WriteHeader(http.StatusOK)
 	control := http.NewResponseController(c.Response())
 	buf := make([]byte, 256<<10)
 	for {
-		n, err := r.Read(buf)
+		n, err := reader.Read(buf)
 		if n > 0 {
 			if e := control.SetWriteDeadline(time.Now().Add(WriteTimeout)); e != nil &&
 				!errors.Is(e, http.ErrNotSupported) {

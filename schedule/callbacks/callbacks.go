@@ -79,15 +79,15 @@ const (
 
 // agent runs a chat turn. Prompt and answer are stored once per run, in the
 // conversation that the payload names or in a separate one.
-func (cb Callbacks) agent(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
+func (cb Callbacks) agent(ctx context.Context, db *store.DB, callback schedule.Callback) (string, error) {
 	var payload struct {
 		Prompt         string `json:"prompt"`
 		ConversationID string `json:"conversation_id"`
 	}
-	if err := json.Unmarshal(c.Schedule.Payload, &payload); err != nil {
+	if err := json.Unmarshal(callback.Schedule.Payload, &payload); err != nil {
 		return "", agent.Invalid("payload", "must have prompt and conversation_id as strings")
 	}
-	about, err := json.Marshal(map[string]string{"schedule_id": c.Schedule.ID, "run_id": c.RunID})
+	about, err := json.Marshal(map[string]string{"schedule_id": callback.Schedule.ID, "run_id": callback.RunID})
 	if err != nil {
 		return "", err
 	}
@@ -97,14 +97,14 @@ func (cb Callbacks) agent(ctx context.Context, db *store.DB, c schedule.Callback
 		agent.Errorf(agent.CodeUpstream, "the agent did not answer within %s", agentTimeout),
 	)
 	defer cancel()
-	_, err = cb.Chat.Ask(ctx, db, payload.ConversationID, c.RunID, payload.Prompt, about)
+	_, err = cb.Chat.Ask(ctx, db, payload.ConversationID, callback.RunID, payload.Prompt, about)
 	return "", timeoutCause(ctx, err)
 }
 
 // tool calls one of the agent's tools. The payload is its arguments, or
 // contains them under arguments, like the body of the tool's own endpoint.
-func (cb Callbacks) tool(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-	arguments := c.Schedule.Payload
+func (cb Callbacks) tool(ctx context.Context, db *store.DB, callback schedule.Callback) (string, error) {
+	arguments := callback.Schedule.Payload
 	var wrapped map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &wrapped); err == nil &&
 		len(wrapped) == 1 &&
@@ -119,9 +119,9 @@ func (cb Callbacks) tool(ctx context.Context, db *store.DB, c schedule.Callback)
 	)
 	defer cancel()
 	done, err := cb.Toolbox.Execute(
-		chat.WithKey(ctx, c.RunID),
+		chat.WithKey(ctx, callback.RunID),
 		db,
-		c.Schedule.CallbackID,
+		callback.Schedule.CallbackID,
 		arguments,
 	)
 	if err == nil && done.Error != nil {

@@ -15,8 +15,8 @@ const sourceTime = 6 * time.Hour
 
 // source crawls or reads a source again and waits until it is ready or has
 // failed. If that is already in progress, it only waits.
-func (cb Callbacks) source(ctx context.Context, db *store.DB, c schedule.Callback) (string, error) {
-	id := c.Schedule.CallbackID
+func (cb Callbacks) source(ctx context.Context, db *store.DB, callback schedule.Callback) (string, error) {
+	id := callback.Schedule.CallbackID
 	if _, err := db.RestartSource(ctx, id, agent.SourceUpdating); err != nil &&
 		agent.ErrorCode(err) != agent.CodeConflict {
 		return "", err

@@ -56,22 +56,22 @@ func Open(id, path string, stamp func() string, sink Sink) *File {
 	if sink == nil {
 		return nil
 	}
-	f := &File{id: id, path: path, stamp: stamp, sink: sink}
-	f.durable, _ = sink.(Durable)
+	file := &File{id: id, path: path, stamp: stamp, sink: sink}
+	file.durable, _ = sink.(Durable)
 	at, used := sink.Resume(id)
 	switch {
-	case f.durable != nil:
-		if f.failed = f.continueError(at); f.failed == nil {
-			f.at = at
+	case file.durable != nil:
+		if file.failed = file.continueError(at); file.failed == nil {
+			file.at = at
 		}
 	case at.Generation == "":
 		sink.Lost(id, nil)
-	case f.continues(at):
-		f.at, f.used = at, used
+	case file.continues(at):
+		file.at, file.used = at, used
 	default:
 		sink.Lost(id, errors.New("the file has changed since it was captured"))
 	}
-	return f
+	return file
 }
 
 // continueError returns why a file with a durable sink does not continue from a
@@ -170,57 +170,57 @@ func (f *File) Err() error {
 // captureSome captures commits with a limited number of frames as one, and reports
 // whether there may be more.
 func (f *File) captureSome() (more bool, err error) {
-	w, err := openWAL(f.path)
-	if err != nil || w == nil {
+	wal, err := openWAL(f.path)
+	if err != nil || wal == nil {
 		return false, err
 	}
-	defer w.close()
+	defer wal.close()
 	from := f.at.WAL
-	if w.salt != from.Salt {
+	if wal.salt != from.Salt {
 		if f.stamp() != f.at.Stamp {
 			return false, errors.New("another program changed the file")
 		}
-		from = w.begin()
+		from = wal.begin()
 	}
 	limit := maxFrames
 	if f.durable != nil {
 		limit = maxDurable
 	}
-	s, err := w.read(from, limit)
+	s, err := wal.read(from, limit)
 	if err != nil {
 		return false, err
 	}
-	f.at.WAL, f.frameSize = s.end, w.frameSize()
+	f.at.WAL, f.frameSize = s.end, wal.frameSize()
 	if len(s.frames) == 0 {
 		return false, nil
 	}
-	return s.more, f.take(w, s)
+	return s.more, f.take(wal, s)
 }
 
 // take passes a span on as one commit.
-func (f *File) take(w *wal, s span) error {
-	c := Commit{
+func (f *File) take(wal *wal, span span) error {
+	commit := Commit{
 		Position: f.at,
 		First:    f.at.TXID + 1,
 		Began:    time.Now().UnixMilli(),
 	}
-	c.Time = c.Began
+	commit.Time = commit.Began
 	if f.pending.n > 0 {
-		c.Began = f.pending.first.UnixMilli()
+		commit.Began = f.pending.first.UnixMilli()
 	}
 	if f.pending.n > 0 && !f.pending.writing {
-		c.Time = f.pending.last.UnixMilli()
+		commit.Time = f.pending.last.UnixMilli()
 	}
-	c.TXID, c.Time = max(c.First, f.used+1), max(c.Time, f.at.Time+1)
+	commit.TXID, commit.Time = max(commit.First, f.used+1), max(commit.Time, f.at.Time+1)
 	var err error
-	if c.Data, err = encode(w, s, c.First, c.TXID, c.Time); err != nil {
+	if commit.Data, err = encode(wal, span, commit.First, commit.TXID, commit.Time); err != nil {
 		return err
 	}
-	f.at, f.used = c.Position, 0
+	f.at, f.used = commit.Position, 0
 	if f.durable != nil {
-		return f.durable.Append(f.id, c)
+		return f.durable.Append(f.id, commit)
 	}
-	if !f.sink.Commit(f.id, c) {
+	if !f.sink.Commit(f.id, commit) {
 		f.at = Position{}
 	}
 	return nil

@@ -31,28 +31,28 @@ var encoders = sync.Pool{New: func() any {
 }}
 
 // encode writes the pages of a span as an LTX file of the transactions first to last.
-func encode(w *wal, s span, first, last uint64, at int64) ([]byte, error) {
-	slices.SortFunc(s.frames, func(a, b frame) int {
+func encode(wal *wal, span span, first, last uint64, at int64) ([]byte, error) {
+	slices.SortFunc(span.frames, func(a, b frame) int {
 		return cmp.Or(cmp.Compare(a.page, b.page), cmp.Compare(a.offset, b.offset))
 	})
 	enc := encoders.Get().(*encoder)
 	defer enc.release()
 	enc.Encoder = enc.unused
 	if err := begin(&enc.Encoder, ltx.Header{
-		PageSize:  uint32(w.pageSize),
-		Commit:    s.size,
+		PageSize:  uint32(wal.pageSize),
+		Commit:    span.size,
 		MinTXID:   ltx.TXID(first),
 		MaxTXID:   ltx.TXID(last),
 		Timestamp: at,
 	}); err != nil {
 		return nil, err
 	}
-	page := make([]byte, w.pageSize)
-	for i, f := range s.frames {
-		if i+1 < len(s.frames) && s.frames[i+1].page == f.page || f.page > s.size {
+	page := make([]byte, wal.pageSize)
+	for i, f := range span.frames {
+		if i+1 < len(span.frames) && span.frames[i+1].page == f.page || f.page > span.size {
 			continue // there is a newer one, or the database has become shorter
 		}
-		if err := w.page(f, page); err != nil {
+		if err := wal.page(f, page); err != nil {
 			return nil, err
 		}
 		if err := enc.EncodePage(ltx.PageHeader{Pgno: f.page}, page); err != nil {
@@ -108,7 +108,7 @@ func writeSnapshot(ctx context.Context, out io.Writer, path string, pageSize uin
 	if err != nil {
 		return err
 	}
-	b, locked := make([]byte, pageSize), ltx.LockPgno(pageSize)
+	data, locked := make([]byte, pageSize), ltx.LockPgno(pageSize)
 	for n := uint32(1); n <= pages; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -116,10 +116,10 @@ func writeSnapshot(ctx context.Context, out io.Writer, path string, pageSize uin
 		if n == locked {
 			continue
 		}
-		if _, err := file.ReadAt(b, int64(n-1)*int64(pageSize)); err != nil {
+		if _, err := file.ReadAt(data, int64(n-1)*int64(pageSize)); err != nil {
 			return err
 		}
-		if err := enc.EncodePage(ltx.PageHeader{Pgno: n}, b); err != nil {
+		if err := enc.EncodePage(ltx.PageHeader{Pgno: n}, data); err != nil {
 			return err
 		}
 	}
@@ -174,13 +174,13 @@ func apply(file *os.File, part io.Reader, check func(ltx.Header) error) error {
 	if err := dec.DecodeHeader(); err != nil {
 		return fmt.Errorf("read the header: %w", err)
 	}
-	h := dec.Header()
+	header := dec.Header()
 	if check != nil {
-		if err := check(h); err != nil {
+		if err := check(header); err != nil {
 			return err
 		}
 	}
-	page := make([]byte, h.PageSize)
+	page := make([]byte, header.PageSize)
 	for {
 		var p ltx.PageHeader
 		if err := dec.DecodePage(&p, page); errors.Is(err, io.EOF) {
@@ -188,15 +188,15 @@ func apply(file *os.File, part io.Reader, check func(ltx.Header) error) error {
 		} else if err != nil {
 			return fmt.Errorf("read a page: %w", err)
 		}
-		if p.Pgno > h.Commit {
+		if p.Pgno > header.Commit {
 			return fmt.Errorf("page %d is after the end of the database", p.Pgno)
 		}
-		if _, err := file.WriteAt(page, int64(p.Pgno-1)*int64(h.PageSize)); err != nil {
+		if _, err := file.WriteAt(page, int64(p.Pgno-1)*int64(header.PageSize)); err != nil {
 			return err
 		}
 	}
 	if err := dec.Close(); err != nil {
 		return fmt.Errorf("the file is damaged: %w", err)
 	}
-	return file.Truncate(int64(h.Commit) * int64(h.PageSize))
+	return file.Truncate(int64(header.Commit) * int64(header.PageSize))
 }

@@ -80,21 +80,21 @@ func openWAL(path string) (*wal, error) {
 }
 
 func (w *wal) readHeader() error {
-	var h [walHeader]byte
-	if _, err := w.file.ReadAt(h[:], 0); err != nil {
+	var hash [walHeader]byte
+	if _, err := w.file.ReadAt(hash[:], 0); err != nil {
 		return err
 	}
-	magic := binary.BigEndian.Uint32(h[:])
+	magic := binary.BigEndian.Uint32(hash[:])
 	w.order = binary.LittleEndian
 	if magic&1 != 0 {
 		w.order = binary.BigEndian
 	}
-	w.start = w.checksum([2]uint32{}, h[:24])
-	if magic&^1 != walMagic || w.start != sumAt(h[24:]) {
+	w.start = w.checksum([2]uint32{}, hash[:24])
+	if magic&^1 != walMagic || w.start != sumAt(hash[24:]) {
 		return errHeader
 	}
-	w.pageSize = int64(binary.BigEndian.Uint32(h[8:]))
-	w.salt = binary.BigEndian.Uint64(h[16:])
+	w.pageSize = int64(binary.BigEndian.Uint32(hash[8:]))
+	w.salt = binary.BigEndian.Uint64(hash[16:])
 	return nil
 }
 
@@ -130,26 +130,26 @@ const readFrames = 16
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// read returns what was committed after p: commits with at most limit frames in
+// read returns what was committed after position: commits with at most limit frames in
 // total. If a single commit has more, the error is errTooLarge.
-func (w *wal) read(p WALPosition, limit int) (s span, err error) {
-	s.end = p
+func (w *wal) read(position WALPosition, limit int) (span span, err error) {
+	span.end = position
 	var open []frame // of an incomplete commit
 	many := false
-	err = w.walk(p, func(raw []byte, end WALPosition) (more bool) {
+	err = w.walk(position, func(raw []byte, end WALPosition) (more bool) {
 		open = append(open, frame{binary.BigEndian.Uint32(raw), end.Offset - w.pageSize})
-		if many = len(s.frames)+len(open) > limit; many {
+		if many = len(span.frames)+len(open) > limit; many {
 			return false
 		}
 		if size := binary.BigEndian.Uint32(raw[4:]); size > 0 {
-			s.frames, s.size, s.end, open = append(s.frames, open...), size, end, open[:0]
+			span.frames, span.size, span.end, open = append(span.frames, open...), size, end, open[:0]
 		}
 		return true
 	})
-	if s.more = many; many && len(s.frames) == 0 {
-		return s, errTooLarge
+	if span.more = many; many && len(span.frames) == 0 {
+		return span, errTooLarge
 	}
-	return s, err
+	return span, err
 }
 
 // contains reports whether a frame ends at p and everything before it is unchanged.
@@ -161,33 +161,33 @@ func (w *wal) contains(p WALPosition) (found bool) {
 	return err == nil && found
 }
 
-// walk calls visit with each valid frame after p and the position where it ends,
+// walk calls visit with each valid frame after position and the position where it ends,
 // until visit returns false.
-func (w *wal) walk(p WALPosition, visit func(raw []byte, end WALPosition) (more bool)) error {
+func (w *wal) walk(position WALPosition, visit func(raw []byte, end WALPosition) (more bool)) error {
 	kept := buffers.Get().(*[]byte)
 	defer buffers.Put(kept)
 	if int64(cap(*kept)) < readFrames*w.frameSize() {
 		*kept = make([]byte, readFrames*w.frameSize())
 	}
 	for {
-		n, err := w.file.ReadAt((*kept)[:readFrames*w.frameSize()], p.Offset)
+		read, err := w.file.ReadAt((*kept)[:readFrames*w.frameSize()], position.Offset)
 		if err != nil && err != io.EOF {
 			return err
 		}
-		block := (*kept)[:n]
+		block := (*kept)[:read]
 		for int64(len(block)) >= w.frameSize() {
 			raw := block[:w.frameSize()]
-			sum := w.checksum(w.checksum(p.Sum, raw[:8]), raw[frameHeader:])
+			sum := w.checksum(w.checksum(position.Sum, raw[:8]), raw[frameHeader:])
 			if binary.BigEndian.Uint64(raw[8:]) != w.salt || sum != sumAt(raw[16:]) {
 				return nil // the following frames are older
 			}
-			p.Offset, p.Sum = p.Offset+w.frameSize(), sum
-			if !visit(raw, p) {
+			position.Offset, position.Sum = position.Offset+w.frameSize(), sum
+			if !visit(raw, position) {
 				return nil
 			}
 			block = block[w.frameSize():]
 		}
-		if int64(n) < readFrames*w.frameSize() {
+		if int64(read) < readFrames*w.frameSize() {
 			return nil
 		}
 	}

@@ -19,13 +19,13 @@ const (
 )
 
 // newAdditions returns the queue of the agents whose files are to be read.
-func (c *Cluster) newAdditions() *work.Queue[string] {
+func (cluster *Cluster) newAdditions() *work.Queue[string] {
 	return work.New(work.Options[string]{
 		Limit:    additionsAtOnce,
 		Reserved: additionsReserved,
 		Run: func(_ context.Context, id string) (work.Next, error) {
-			if k, mine := c.agentToAdd(id); mine {
-				c.add(k)
+			if k, mine := cluster.agentToAdd(id); mine {
+				cluster.add(k)
 			}
 			return work.Next{}, nil
 		},
@@ -33,17 +33,17 @@ func (c *Cluster) newAdditions() *work.Queue[string] {
 }
 
 // agentToAdd returns the row of an agent, and whether it is still to be added to the folder.
-func (c *Cluster) agentToAdd(id string) (k agentRow, is bool) {
-	_, absent := c.folder.Agent(id)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.agents[id]; k != nil &&
+func (cluster *Cluster) agentToAdd(id string) (k agentRow, is bool) {
+	_, absent := cluster.folder.Agent(id)
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	if k := cluster.agents[id]; k != nil &&
 		!k.deleted &&
-		k.owner == c.self.Session &&
+		k.owner == cluster.self.Session &&
 		absent != nil &&
-		!c.expired &&
-		!c.changing[id] &&
-		c.moving[id] == nil {
+		!cluster.expired &&
+		!cluster.changing[id] &&
+		cluster.moving[id] == nil {
 		return *k, true
 	}
 	return k, false
@@ -52,18 +52,18 @@ func (c *Cluster) agentToAdd(id string) (k agentRow, is bool) {
 // addAll adds agents to the folder: immediately, without their files, those
 // whose due work is known; the others in the order in which their work is due.
 // The default agent's file has the API keys.
-func (c *Cluster) addAll(rows []agentRow) {
+func (cluster *Cluster) addAll(rows []agentRow) {
 	slices.SortFunc(rows, func(a, b agentRow) int {
 		return a.due().Compare(b.due())
 	})
 	for _, k := range rows {
 		switch {
 		case k.isComplete():
-			c.add(k)
+			cluster.add(k)
 		case k.id == agent.DefaultID:
-			c.additions.EnqueueFirst(k.id)
+			cluster.additions.EnqueueFirst(k.id)
 		default:
-			c.additions.Enqueue(k.id)
+			cluster.additions.Enqueue(k.id)
 		}
 	}
 }
@@ -86,25 +86,25 @@ func (k agentRow) isComplete() bool {
 // add adds an agent to the folder, reading its file first unless the agent is
 // rested. If that fails, it is tried again at the next poll, unless the database lost
 // commits.
-func (c *Cluster) add(k agentRow) {
-	defer c.endChange(k.id)
+func (cluster *Cluster) add(k agentRow) {
+	defer cluster.endChange(k.id)
 	var err error
 	if k.isComplete() {
-		err = c.folder.AddAgent(k.id, k.summary)
+		err = cluster.folder.AddAgent(k.id, k.summary)
 	} else {
-		err = c.folder.AddUnreadAgent(k.id)
+		err = cluster.folder.AddUnreadAgent(k.id)
 	}
 	switch {
 	case errors.Is(err, errBehind):
-		c.stopAgent(k.id, err)
+		cluster.stopAgent(k.id, err)
 	case agent.IgnoreNotFound(err) != nil:
-		c.Log.Warn("take over an agent", "agent", k.id, "error", err)
+		cluster.Log.Warn("take over an agent", "agent", k.id, "error", err)
 	}
 }
 
 // Await implements Directory.
-func (c *Cluster) Await(ctx context.Context, id string) error {
-	moved, queued, err := c.awaitChannel(id)
+func (cluster *Cluster) Await(ctx context.Context, id string) error {
+	moved, queued, err := cluster.awaitChannel(id)
 	switch {
 	case moved != nil:
 		select {
@@ -113,8 +113,8 @@ func (c *Cluster) Await(ctx context.Context, id string) error {
 			err = ctx.Err()
 		}
 	case queued:
-		c.additions.EnqueueFirst(id)
-		err = c.additions.Wait(ctx, id)
+		cluster.additions.EnqueueFirst(id)
+		err = cluster.additions.Wait(ctx, id)
 	default:
 		return err
 	}
@@ -126,20 +126,20 @@ func (c *Cluster) Await(ctx context.Context, id string) error {
 
 // awaitChannel returns what to wait for: that an agent has been moved away, or that
 // its file has been read.
-func (c *Cluster) awaitChannel(id string) (moved <-chan struct{}, read bool, err error) {
-	_, absent := c.folder.Agent(id)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k := c.agents[id]
+func (cluster *Cluster) awaitChannel(id string) (moved <-chan struct{}, read bool, err error) {
+	_, absent := cluster.folder.Agent(id)
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	k := cluster.agents[id]
 	switch {
-	case c.moving[id] != nil:
-		return c.moving[id], false, nil
-	case k == nil || k.deleted || k.owner != c.self.Session && k.owner != stopped:
+	case cluster.moving[id] != nil:
+		return cluster.moving[id], false, nil
+	case k == nil || k.deleted || k.owner != cluster.self.Session && k.owner != stopped:
 		return nil, false, ErrNotOwner
 	case absent == nil ||
 		k.owner == stopped ||
-		c.changing[id] ||
-		c.leaving && !c.additions.Busy(id):
+		cluster.changing[id] ||
+		cluster.leaving && !cluster.additions.Busy(id):
 		return nil, false, nil
 	}
 	return nil, true, nil

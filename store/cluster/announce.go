@@ -19,10 +19,10 @@ var errSameURL = errors.New(
 // announce adds the session to the servers of the cluster. While another server
 // has the same URL it waits: it fails if that server sends a heartbeat, and
 // considers it dead if there was none for as long as quiet.
-func (c *Cluster) announce(ctx context.Context, quiet time.Duration) error {
+func (cluster *Cluster) announce(ctx context.Context, quiet time.Duration) error {
 	var last peer
 	for began := time.Now(); ; {
-		other, err := c.insertSelf(ctx, last, time.Since(began) > quiet)
+		other, err := cluster.insertSelf(ctx, last, time.Since(began) > quiet)
 		switch {
 		case err != nil || other == nil:
 			return err
@@ -42,22 +42,28 @@ func (c *Cluster) announce(ctx context.Context, quiet time.Duration) error {
 // insertSelf adds the session, unless another live server has its URL; if so, it returns
 // that server. dead means that the server last, returned before, is considered dead if it
 // has sent no heartbeat since.
-func (c *Cluster) insertSelf(ctx context.Context, last peer, dead bool) (other *peer, err error) {
+func (cluster *Cluster) insertSelf(ctx context.Context, last peer, dead bool) (other *peer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	const end = "UPDATE node SET alive = false, died = clock_timestamp() WHERE alive AND "
-	c.mu.Lock()
-	self, leaving, why := c.self, c.leaving, c.reasonLocked()
-	c.mu.Unlock()
-	err = c.pool.Transact(ctx, func(tx *pg.Tx) error {
+	cluster.mu.Lock()
+	self, leaving, why := cluster.self, cluster.leaving, cluster.reasonLocked()
+	cluster.mu.Unlock()
+	err = cluster.pool.Transact(ctx, func(tx *pg.Tx) error {
 		// This serializes servers that start at the same time.
 		var recovering bool
 		err := tx.QueryRow(ctx, "UPDATE cluster SET joins = joins + 1 RETURNING recovering").Scan(&recovering)
 		if err == nil && recovering {
 			return errRecovering
 		}
-		if err == nil && c.starting() { // a server with the same folder and address is this one before a restart
-			_, err = tx.Exec(ctx, end+"url = $1 AND place = $2 AND session <> $3", self.URL, c.place, self.Session)
+		if err == nil && cluster.starting() { // a server with the same folder and address is this one before a restart
+			_, err = tx.Exec(
+				ctx,
+				end+"url = $1 AND place = $2 AND session <> $3",
+				self.URL,
+				cluster.place,
+				self.Session,
+			)
 		}
 		if err == nil && dead {
 			_, err = tx.Exec(ctx, end+"session = $1 AND beat = $2", last.Session, last.beat)
@@ -85,7 +91,7 @@ func (c *Cluster) insertSelf(ctx context.Context, last peer, dead bool) (other *
 				"VALUES ($1,$2,$3,$4,$5,$6,$7,$8)",
 			self.Session, self.Name, self.URL, self.Version,
 			store.FileVersion(),
-			c.place,
+			cluster.place,
 			leaving,
 			string(why),
 		)

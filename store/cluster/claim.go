@@ -15,12 +15,12 @@ import (
 
 // claim takes this server's share of the agents whose owner is dead. Each surviving
 // server computes the shares independently; if they differ, the first statement wins.
-func (c *Cluster) claim(ctx context.Context, session string, dead map[string]bool) error {
-	c.mu.Lock()
-	alive := c.aliveLocked()
+func (cluster *Cluster) claim(ctx context.Context, session string, dead map[string]bool) error {
+	cluster.mu.Lock()
+	alive := cluster.aliveLocked()
 	var orphans []*agentRow
-	for id, k := range c.agents {
-		_, listed := c.nodes[k.owner]
+	for id, k := range cluster.agents {
+		_, listed := cluster.nodes[k.owner]
 		if (dead[k.owner] || !listed) &&
 			k.owner != stopped &&
 			!k.deleted &&
@@ -35,12 +35,12 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 	for _, k := range orphans[:min(len(orphans), claimLimit)] {
 		ids, owners = append(ids, k.id), append(owners, k.owner)
 	}
-	c.mu.Unlock()
+	cluster.mu.Unlock()
 	if len(ids) == 0 {
 		return nil
 	}
-	n := 0
-	for row, err := range c.pool.Query(ctx, `UPDATE agent a SET owner = $1, changed = clock_timestamp()
+	count := 0
+	for row, err := range cluster.pool.Query(ctx, `UPDATE agent a SET owner = $1, changed = clock_timestamp()
 		FROM unnest($2::text[], $3::text[]) AS u(id, owner) WHERE a.id = u.id AND a.owner = u.owner AND NOT a.deleted AND a.file_version <= $4
 		RETURNING `+agentColumns, session, ids, owners, store.FileVersion()) {
 		if err != nil {
@@ -50,14 +50,14 @@ func (c *Cluster) claim(ctx context.Context, session string, dead map[string]boo
 		if err != nil {
 			return err
 		}
-		n++
-		c.mu.Lock()
-		c.rememberLocked(k)
-		c.stats.Claims++
-		c.mu.Unlock()
+		count++
+		cluster.mu.Lock()
+		cluster.rememberLocked(k)
+		cluster.stats.Claims++
+		cluster.mu.Unlock()
 	}
-	if n > 0 {
-		c.Log.Info("agents of servers that left are taken over", "agents", n)
+	if count > 0 {
+		cluster.Log.Info("agents of servers that left are taken over", "agents", count)
 	}
 	return nil
 }
@@ -86,128 +86,131 @@ func chooseOwner(id string, version int, alive []*peer) (session string) {
 
 // reconcile adds agents to the folder and removes others, so that it has exactly those
 // that this server owns.
-func (c *Cluster) reconcile(session string) {
-	if c.folder == nil {
+func (cluster *Cluster) reconcile(session string) {
+	if cluster.folder == nil {
 		return
 	}
 	present, stoppedHere := map[string]bool{}, map[string]bool{}
-	for _, db := range c.folder.Agents() {
+	for _, db := range cluster.folder.Agents() {
 		present[db.ID()], stoppedHere[db.ID()] = true, errors.Is(db.Problem(), errBehind)
 	}
-	c.mu.Lock()
+	cluster.mu.Lock()
 	var toAdd []agentRow
 	var toRemove, halted []string
-	for id, k := range c.agents {
-		busy := c.changing[id] || c.moving[id] != nil
-		switch mine := k.owner == session && !k.deleted; {
+	for id, row := range cluster.agents {
+		busy := cluster.changing[id] || cluster.moving[id] != nil
+		switch mine := row.owner == session && !row.deleted; {
 		case busy:
-		case k.owner == stopped && !k.deleted:
+		case row.owner == stopped && !row.deleted:
 			if !present[id] {
 				halted = append(halted, id)
 			}
-		case mine && !present[id] && !c.leaving && !c.additions.Busy(id):
-			toAdd = append(toAdd, *k)
-			if k.isComplete() {
-				c.changing[id] = true
+		case mine &&
+			!present[id] &&
+			!cluster.leaving &&
+			!cluster.additions.Busy(id):
+			toAdd = append(toAdd, *row)
+			if row.isComplete() {
+				cluster.changing[id] = true
 			}
 		case present[id] && (!mine || stoppedHere[id]):
 			toRemove = append(toRemove, id)
-			c.changing[id] = true
+			cluster.changing[id] = true
 		}
 	}
-	_, hasDefault := c.agents[agent.DefaultID]
+	_, hasDefault := cluster.agents[agent.DefaultID]
 	makeDefault := !hasDefault &&
-		!c.leaving &&
-		!c.full.IsZero() &&
-		!c.changing[agent.DefaultID]
+		!cluster.leaving &&
+		!cluster.full.IsZero() &&
+		!cluster.changing[agent.DefaultID]
 	if makeDefault {
-		c.changing[agent.DefaultID] = true
+		cluster.changing[agent.DefaultID] = true
 	}
-	c.mu.Unlock()
+	cluster.mu.Unlock()
 	for _, id := range halted {
-		c.folder.AddStoppedAgent(id, errBehindAgent)
+		cluster.folder.AddStoppedAgent(id, errBehindAgent)
 	}
 	for _, id := range toRemove {
-		c.parts.Go(func() {
-			c.remove(id)
-			c.endChange(id)
+		cluster.parts.Go(func() {
+			cluster.remove(id)
+			cluster.endChange(id)
 		})
 	}
 	if makeDefault {
-		c.parts.Go(c.makeDefault)
+		cluster.parts.Go(cluster.makeDefault)
 	}
-	c.addAll(toAdd)
+	cluster.addAll(toAdd)
 }
 
 // makeDefault creates the default agent of a new cluster, unless another server does.
-func (c *Cluster) makeDefault() {
-	defer c.endChange(agent.DefaultID)
-	if err := c.folder.MakeDefault(); err != nil && agent.ErrorCode(err) != agent.CodeAgentNameExists {
-		c.Log.Error("make the default agent", "error", err)
+func (cluster *Cluster) makeDefault() {
+	defer cluster.endChange(agent.DefaultID)
+	if err := cluster.folder.MakeDefault(); err != nil && agent.ErrorCode(err) != agent.CodeAgentNameExists {
+		cluster.Log.Error("make the default agent", "error", err)
 	}
 }
 
 // endChange records that agents are no longer being added or removed.
-func (c *Cluster) endChange(ids ...string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.unsettled = true
+func (cluster *Cluster) endChange(ids ...string) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	cluster.unsettled = true
 	for _, id := range ids {
-		delete(c.changing, id)
+		delete(cluster.changing, id)
 	}
 }
 
 // remove removes an agent from the folder.
-func (c *Cluster) remove(id string) {
-	c.mu.Lock()
-	f := c.files[id]
-	c.mu.Unlock()
-	if err := c.folder.RemoveAgent(id); err != nil {
-		c.Log.Info("close the file of an agent that is no longer this server's", "agent", id, "error", err)
+func (cluster *Cluster) remove(id string) {
+	cluster.mu.Lock()
+	f := cluster.files[id]
+	cluster.mu.Unlock()
+	if err := cluster.folder.RemoveAgent(id); err != nil {
+		cluster.Log.Info("close the file of an agent that is no longer this server's", "agent", id, "error", err)
 	}
-	c.mu.Lock()
-	delete(c.files, id) // another server may write the agent before it comes back
+	cluster.mu.Lock()
+	delete(cluster.files, id) // another server may write the agent before it comes back
 	var refused copyState
 	if f != nil {
 		refused = *f
 	}
-	c.mu.Unlock()
+	cluster.mu.Unlock()
 	if refused.unsure { // the file also has the commit that was refused
-		c.recordRefused(id, refused)
+		cluster.recordRefused(id, refused)
 	}
 }
 
 // giveUp removes an agent from the folder after one of its commits was refused. It is
 // added again if this server still owns it.
-func (c *Cluster) giveUp(id string, reason error) {
-	c.mu.Lock()
-	if c.changing[id] {
-		c.mu.Unlock()
+func (cluster *Cluster) giveUp(id string, reason error) {
+	cluster.mu.Lock()
+	if cluster.changing[id] {
+		cluster.mu.Unlock()
 		return
 	}
-	c.changing[id] = true
-	c.mu.Unlock()
-	c.remove(id)
+	cluster.changing[id] = true
+	cluster.mu.Unlock()
+	cluster.remove(id)
 	if errors.Is(reason, errBehind) {
-		c.stopAgent(id, reason)
+		cluster.stopAgent(id, reason)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	if _, err := c.readAgent(ctx, id); agent.IgnoreNotFound(err) != nil {
-		c.Log.Warn("look up an agent's owner", "agent", id, "error", err)
+	if _, err := cluster.readAgent(ctx, id); agent.IgnoreNotFound(err) != nil {
+		cluster.Log.Warn("look up an agent's owner", "agent", id, "error", err)
 	}
-	c.endChange(id)
-	c.notify()
+	cluster.endChange(id)
+	cluster.notify()
 }
 
 // Nodes implements Directory.
-func (c *Cluster) Nodes(context.Context) ([]Node, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (cluster *Cluster) Nodes(context.Context) ([]Node, error) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
 	var all []Node
-	for _, session := range slices.Sorted(maps.Keys(c.nodes)) {
-		n := c.nodes[session].Node
-		n.Agents = c.owned[session]
+	for _, session := range slices.Sorted(maps.Keys(cluster.nodes)) {
+		n := cluster.nodes[session].Node
+		n.Agents = cluster.owned[session]
 		if n.Alive || time.Since(n.Seen) < deadNodeAge {
 			all = append(all, n)
 		}
@@ -216,10 +219,10 @@ func (c *Cluster) Nodes(context.Context) ([]Node, error) {
 }
 
 // Lifetime implements Directory.
-func (c *Cluster) Lifetime(session string) context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if n := c.nodes[session]; n != nil {
+func (cluster *Cluster) Lifetime(session string) context.Context {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	if n := cluster.nodes[session]; n != nil {
 		return n.lifetime
 	}
 	ended, end := context.WithCancel(context.Background())
@@ -228,23 +231,23 @@ func (c *Cluster) Lifetime(session string) context.Context {
 }
 
 // Move implements Directory.
-func (c *Cluster) Move(ctx context.Context, id, node string) error {
-	target, err := c.target(node)
-	if err != nil && c.refresh(ctx) == nil { // the server may have joined since the last poll
-		target, err = c.target(node)
+func (cluster *Cluster) Move(ctx context.Context, id, node string) error {
+	target, err := cluster.target(node)
+	if err != nil && cluster.refresh(ctx) == nil { // the server may have joined since the last poll
+		target, err = cluster.target(node)
 	}
 	if err != nil {
 		return err
 	}
-	return c.give(ctx, id, target)
+	return cluster.give(ctx, id, target)
 }
 
 // target finds a server that can be given agents.
-func (c *Cluster) target(node string) (*peer, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (cluster *Cluster) target(node string) (*peer, error) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
 	var found *peer
-	for _, n := range c.nodes {
+	for _, n := range cluster.nodes {
 		switch {
 		case !n.Alive || n.Leaving || n.Self:
 		case n.Session == node || n.URL == node:
@@ -263,18 +266,18 @@ func (c *Cluster) target(node string) (*peer, error) {
 }
 
 // give makes another server the owner of one of this server's agents.
-func (c *Cluster) give(ctx context.Context, id string, to *peer) error {
-	c.mu.Lock()
-	k := c.agents[id]
-	if k == nil ||
-		k.owner != c.self.Session ||
-		c.changing[id] ||
-		c.moving[id] != nil {
-		c.mu.Unlock()
+func (cluster *Cluster) give(ctx context.Context, id string, to *peer) error {
+	cluster.mu.Lock()
+	row := cluster.agents[id]
+	if row == nil ||
+		row.owner != cluster.self.Session ||
+		cluster.changing[id] ||
+		cluster.moving[id] != nil {
+		cluster.mu.Unlock()
 		return agent.NotFound("agent", id).Because(ErrNotOwner)
 	}
-	if k.fileVersion > to.fileVersion {
-		c.mu.Unlock()
+	if row.fileVersion > to.fileVersion {
+		cluster.mu.Unlock()
 		return agent.Errorf(
 			agent.CodeConflict,
 			"the server %s has an older version of Satchel, which cannot open this agent",
@@ -282,27 +285,27 @@ func (c *Cluster) give(ctx context.Context, id string, to *peer) error {
 		)
 	}
 	moved := make(chan struct{})
-	c.moving[id] = moved
-	session := c.self.Session
-	c.mu.Unlock()
+	cluster.moving[id] = moved
+	session := cluster.self.Session
+	cluster.mu.Unlock()
 	defer func() {
-		c.mu.Lock()
-		delete(c.moving, id)
-		c.mu.Unlock()
+		cluster.mu.Lock()
+		delete(cluster.moving, id)
+		cluster.mu.Unlock()
 		close(moved)
-		c.notify()
+		cluster.notify()
 	}()
-	c.additions.Forget(id)
-	if err := c.additions.Wait(ctx, id); err != nil {
+	cluster.additions.Forget(id)
+	if err := cluster.additions.Wait(ctx, id); err != nil {
 		return err
 	}
-	c.remove(id)
+	cluster.remove(id)
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	if err := c.flushNotes(ctx); err != nil {
+	if err := cluster.flushNotes(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	_, err := c.pool.Exec(
+	_, err := cluster.pool.Exec(
 		ctx,
 		"UPDATE agent SET owner = $3, changed = clock_timestamp() WHERE id = $1 AND owner = $2 AND NOT deleted",
 		id,
@@ -312,21 +315,21 @@ func (c *Cluster) give(ctx context.Context, id string, to *peer) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	_, err = c.readAgent(ctx, id)
+	_, err = cluster.readAgent(ctx, id)
 	return err
 }
 
 // others returns the servers that can be given agents, and all servers by session.
-func (c *Cluster) others() (alive []*peer, byID map[string]*peer) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	alive = slices.DeleteFunc(c.aliveLocked(), func(n *peer) bool { return n.Self })
-	return alive, maps.Clone(c.nodes)
+func (cluster *Cluster) others() (alive []*peer, byID map[string]*peer) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	alive = slices.DeleteFunc(cluster.aliveLocked(), func(n *peer) bool { return n.Self })
+	return alive, maps.Clone(cluster.nodes)
 }
 
 // aliveLocked returns the servers that can have agents. The caller holds mu.
-func (c *Cluster) aliveLocked() (alive []*peer) {
-	for _, n := range c.nodes {
+func (cluster *Cluster) aliveLocked() (alive []*peer) {
+	for _, n := range cluster.nodes {
 		if n.Alive && !n.Leaving {
 			alive = append(alive, n)
 		}

@@ -91,22 +91,22 @@ type copyState struct {
 
 // Open connects to the database and creates the tables that are missing. The server joins
 // the cluster with Start.
-func Open(ctx context.Context, o Options) (*Cluster, error) {
-	signer, err := NewSigner(o.MasterKeys)
+func Open(ctx context.Context, options Options) (*Cluster, error) {
+	signer, err := NewSigner(options.MasterKeys)
 	if err != nil {
 		return nil, err
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
+	if options.Log == nil {
+		options.Log = slog.Default()
 	}
 	host, _ := os.Hostname()
-	o.Name = cmp.Or(o.Name, host)
-	pool, err := connect(o.URL)
+	options.Name = cmp.Or(options.Name, host)
+	pool, err := connect(options.URL)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{
-		Options:  o,
+	cluster := &Cluster{
+		Options:  options,
 		Signer:   signer,
 		pool:     pool,
 		wake:     make(chan struct{}, 1),
@@ -123,125 +123,128 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		fetches:  make(chan struct{}, fetchesAtOnce),
 		draining: make(chan struct{}, 1),
 	}
-	c.Signer = c.Signer.At(c.databaseTime)
-	c.additions, c.free = c.newAdditions(), freeSpace
-	c.ship = &shipper{
+	cluster.Signer = cluster.Signer.At(cluster.databaseTime)
+	cluster.additions, cluster.free = cluster.newAdditions(), freeSpace
+	cluster.ship = &shipper{
 		pool:      pool,
-		log:       o.Log,
+		log:       options.Log,
 		queue:     make(chan *shipment),
-		expired:   c.expire,
-		failed:    c.countError,
+		expired:   cluster.expire,
+		failed:    cluster.countError,
 		uncertain: uncertainTime,
 	}
-	c.self = Node{
+	cluster.self = Node{
 		Session: rand.Text(),
-		Name:    o.Name,
-		Version: o.Version,
+		Name:    options.Name,
+		Version: options.Version,
 		Self:    true,
 	}
 	err = prepare(ctx, pool)
 	if err == nil {
-		c.id, err = identify(ctx, pool, o.MasterKeys)
+		cluster.id, err = identify(ctx, pool, options.MasterKeys)
 	}
 	if err != nil {
 		pool.Close()
 		return nil, fmt.Errorf("use the cluster's database: %w", err)
 	}
 	if err := tune(ctx, pool); err != nil {
-		o.Log.Warn("reduce the rows per commit in the cluster's database", "error", err)
+		options.Log.Warn("reduce the rows per commit in the cluster's database", "error", err)
 	}
-	return c, nil
+	return cluster, nil
 }
 
-func (c *Cluster) copiesPath() string {
-	return filepath.Join(c.Path, "cluster")
+func (cluster *Cluster) copiesPath() string {
+	return filepath.Join(cluster.Path, "cluster")
 }
-func (c *Cluster) lostPath() string {
-	return filepath.Join(c.Path, "lost")
+func (cluster *Cluster) lostPath() string {
+	return filepath.Join(cluster.Path, "lost")
 }
 
 // Start joins the cluster: from now on the folder gets the agents that this server owns.
 // The other servers reach this one at url. Call it once.
-func (c *Cluster) Start(ctx context.Context, f *store.Folder, url string) error {
-	if err := errors.Join(os.MkdirAll(c.copiesPath(), 0o700), os.MkdirAll(c.lostPath(), 0o700)); err != nil {
+func (cluster *Cluster) Start(ctx context.Context, folder *store.Folder, url string) error {
+	if err := errors.Join(
+		os.MkdirAll(cluster.copiesPath(), 0o700),
+		os.MkdirAll(cluster.lostPath(), 0o700),
+	); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.folder, c.self.URL = f, url
-	c.mu.Unlock()
-	if err := c.remember(ctx); err != nil {
+	cluster.mu.Lock()
+	cluster.folder, cluster.self.URL = folder, url
+	cluster.mu.Unlock()
+	if err := cluster.remember(ctx); err != nil {
 		return err
 	}
-	ctx, c.stop = context.WithCancel(ctx)
+	ctx, cluster.stop = context.WithCancel(ctx)
 	for range shippers {
-		c.parts.Go(func() { c.ship.run(ctx) })
+		cluster.parts.Go(func() { cluster.ship.run(ctx) })
 	}
-	if err := c.join(ctx); err != nil {
+	if err := cluster.join(ctx); err != nil {
 		return err
 	}
-	c.additions.Start(ctx)
-	c.parts.Go(func() { c.watch(ctx) })
-	c.parts.Go(func() { c.foldAll(ctx) })
+	cluster.additions.Start(ctx)
+	cluster.parts.Go(func() { cluster.watch(ctx) })
+	cluster.parts.Go(func() { cluster.foldAll(ctx) })
 	return nil
 }
 
 // Close stops what Start started and leaves the cluster. Call it after closing the
 // folder, which still uses the cluster while it closes files.
-func (c *Cluster) Close() {
-	if c.stop != nil {
+func (cluster *Cluster) Close() {
+	if cluster.stop != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 		defer cancel()
-		c.retire(ctx)
-		c.stop()
-		c.additions.Stop()
-		c.parts.Wait()
+		cluster.retire(ctx)
+		cluster.stop()
+		cluster.additions.Stop()
+		cluster.parts.Wait()
 	}
-	c.pool.Close()
+	cluster.pool.Close()
 }
 
 // Self implements Directory.
-func (c *Cluster) Self() Node {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.self
+func (cluster *Cluster) Self() Node {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	return cluster.self
 }
 
 // Ready implements Directory.
-func (c *Cluster) Ready() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (cluster *Cluster) Ready() error {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
 	switch {
-	case c.retired:
+	case cluster.retired:
 		return fmt.Errorf("%w: this server leaves", ErrUnavailable)
-	case c.restored:
+	case cluster.restored:
 		return fmt.Errorf("%w: %w", ErrUnavailable, errRestored)
-	case c.problem != nil:
-		return fmt.Errorf("%w: %w", ErrUnavailable, c.problem)
-	case c.expired || !c.self.Alive:
+	case cluster.problem != nil:
+		return fmt.Errorf("%w: %w", ErrUnavailable, cluster.problem)
+	case cluster.expired || !cluster.self.Alive:
 		return fmt.Errorf("%w: this server joins", ErrUnavailable)
-	case time.Since(c.answered) > maxSilence:
+	case time.Since(cluster.answered) > maxSilence:
 		return fmt.Errorf("%w: the database does not answer", ErrUnavailable)
 	}
 	return nil
 }
 
 // expire ends a session: nothing that it owned may be trusted any more.
-func (c *Cluster) expire(session string) {
-	c.mu.Lock()
-	if session == c.self.Session {
-		c.expired = true
+func (cluster *Cluster) expire(session string) {
+	cluster.mu.Lock()
+	if session == cluster.self.Session {
+		cluster.expired = true
 	}
-	c.mu.Unlock()
-	c.notify()
+	cluster.mu.Unlock()
+	cluster.notify()
 }
 
 // notify makes the loop poll the database immediately and reconcile the folder.
-func (c *Cluster) notify() {
-	c.mu.Lock()
-	c.unsettled = true
-	c.mu.Unlock()
+func (cluster *Cluster) notify() {
+	cluster.mu.Lock()
+	cluster.unsettled = true
+	cluster.mu.Unlock()
 	select {
-	case c.wake <- struct{}{}:
+	case cluster.wake <- struct{}{}:
 	default:
 	}
 }
@@ -255,18 +258,18 @@ var _ Directory = (*Cluster)(nil)
 const generation = "cluster"
 
 // Mark implements store.Cluster.
-func (c *Cluster) Mark() string { return "cluster:" + c.id }
+func (cluster *Cluster) Mark() string { return "cluster:" + cluster.id }
 
 // Resume implements capture.Sink. The file is being opened: until it is closed, there is
 // no record that it is as the cluster has it.
-func (c *Cluster) Resume(id string) (at capture.Position, used uint64) {
-	if err := store.RemoveIfExists(c.copyPath(id)); err != nil {
-		c.Log.Error("open an agent", "agent", id, "error", err)
+func (cluster *Cluster) Resume(id string) (at capture.Position, used uint64) {
+	if err := store.RemoveIfExists(cluster.copyPath(id)); err != nil {
+		cluster.Log.Error("open an agent", "agent", id, "error", err)
 		return at, 0
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := c.files[id]
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	f := cluster.files[id]
 	if f == nil {
 		return at, 0
 	}
@@ -278,81 +281,81 @@ func (c *Cluster) Resume(id string) (at capture.Position, used uint64) {
 }
 
 // Append implements capture.Durable.
-func (c *Cluster) Append(id string, commit capture.Commit) error {
-	c.mu.Lock()
-	f := c.files[id]
-	c.mu.Unlock()
-	if f == nil || uint64(f.head)+1 != commit.TXID {
+func (cluster *Cluster) Append(id string, commit capture.Commit) error {
+	cluster.mu.Lock()
+	state := cluster.files[id]
+	cluster.mu.Unlock()
+	if state == nil || uint64(state.head)+1 != commit.TXID {
 		return fmt.Errorf("commit %d of agent %s does not follow the last one in the cluster", commit.TXID, id)
 	}
 	s := &shipment{
 		id:        id,
-		session:   f.session,
-		head:      f.head,
+		session:   state.session,
+		head:      state.head,
 		body:      commit.Data,
 		startedAt: time.Now(),
 		done:      make(chan error, 1),
 	}
-	c.beginShipment(s)
-	c.ship.queue <- s
+	cluster.beginShipment(s)
+	cluster.ship.queue <- s
 	err := <-s.done
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.endShipmentLocked(s, err)
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	cluster.endShipmentLocked(s, err)
 	if err != nil {
 		return err
 	}
-	f.head, f.logged, f.written = f.head+1, f.logged+int64(len(commit.Data)), time.Now()
+	state.head, state.logged, state.written = state.head+1, state.logged+int64(len(commit.Data)), time.Now()
 	return nil
 }
 
 // Closed implements capture.Sink.
-func (c *Cluster) Closed(id string, at capture.Position) {
-	c.mu.Lock()
-	f := c.files[id]
+func (cluster *Cluster) Closed(id string, at capture.Position) {
+	cluster.mu.Lock()
+	f := cluster.files[id]
 	if f != nil &&
 		at.Generation == generation &&
 		at.WAL == (capture.WALPosition{}) &&
 		uint64(f.head) == at.TXID {
 		f.stamp = at.Stamp
 	} else {
-		delete(c.files, id)
+		delete(cluster.files, id)
 		f = nil
 	}
-	c.mu.Unlock()
+	cluster.mu.Unlock()
 	if f != nil {
-		c.recordCopy(id, *f)
+		cluster.recordCopy(id, *f)
 	}
 }
 
 // Committed implements capture.Sink; like Commit, it is only used with sinks that are not
 // capture.Durable.
-func (c *Cluster) Committed(string) {}
+func (cluster *Cluster) Committed(string) {}
 
 // Commit implements capture.Sink.
-func (c *Cluster) Commit(string, capture.Commit) bool { return false }
+func (cluster *Cluster) Commit(string, capture.Commit) bool { return false }
 
 // Uploading implements capture.Sink: a commit is in the log when it is acknowledged.
-func (c *Cluster) Uploading(string) bool { return false }
+func (cluster *Cluster) Uploading(string) bool { return false }
 
 // Checkpointed implements capture.Sink: only a closed file is of interest.
-func (c *Cluster) Checkpointed(string, capture.Position) {}
+func (cluster *Cluster) Checkpointed(string, capture.Position) {}
 
 // Lost implements capture.Sink.
-func (c *Cluster) Lost(string, error) {}
+func (cluster *Cluster) Lost(string, error) {}
 
 // Deleted implements capture.Sink.
-func (c *Cluster) Deleted(string) {}
+func (cluster *Cluster) Deleted(string) {}
 
 // Refused implements store.Cluster.
-func (c *Cluster) Refused(id string, err error) {
-	c.Log.Warn("a commit of an agent was not taken by the cluster", "agent", id, "error", err)
+func (cluster *Cluster) Refused(id string, err error) {
+	cluster.Log.Warn("a commit of an agent was not taken by the cluster", "agent", id, "error", err)
 	if !errors.Is(err, ErrNotOwner) {
-		c.mu.Lock()
-		if f := c.files[id]; f != nil {
+		cluster.mu.Lock()
+		if f := cluster.files[id]; f != nil {
 			f.unsure = true
 		}
-		c.mu.Unlock()
+		cluster.mu.Unlock()
 	}
-	c.parts.Go(func() { c.giveUp(id, err) })
+	cluster.parts.Go(func() { cluster.giveUp(id, err) })
 }

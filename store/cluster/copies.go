@@ -48,8 +48,8 @@ type copyRecord struct {
 	Unsure bool `json:"unsure,omitempty"`
 }
 
-func (c *Cluster) copyPath(id string) string {
-	return filepath.Join(c.copiesPath(), id+".json")
+func (cluster *Cluster) copyPath(id string) string {
+	return filepath.Join(cluster.copiesPath(), id+".json")
 }
 
 // bootID identifies the current boot of the machine, or is "" where that is unknown.
@@ -58,49 +58,49 @@ func bootID() string {
 	return strings.TrimSpace(string(id))
 }
 
-func (c *Cluster) recordCopy(id string, f copyState) {
-	c.mu.Lock()
-	incarnation := c.lastSeen.Incarnation
-	c.mu.Unlock()
+func (cluster *Cluster) recordCopy(id string, state copyState) {
+	cluster.mu.Lock()
+	incarnation := cluster.lastSeen.Incarnation
+	cluster.mu.Unlock()
 	raw, err := json.Marshal(copyRecord{
-		Cluster:     c.id,
-		Head:        f.head,
-		Logged:      f.logged,
-		Stamp:       f.stamp,
+		Cluster:     cluster.id,
+		Head:        state.head,
+		Logged:      state.logged,
+		Stamp:       state.stamp,
 		Boot:        bootID(),
 		Incarnation: incarnation,
-		Unsure:      f.unsure,
+		Unsure:      state.unsure,
 	})
 	if err == nil {
-		err = os.WriteFile(c.copyPath(id), raw, 0o600)
+		err = os.WriteFile(cluster.copyPath(id), raw, 0o600)
 	}
 	if err != nil {
-		c.Log.Warn(
+		cluster.Log.Warn(
 			"the copy of an agent's file will be created again",
 			"agent", id,
-			"error", errors.Join(err, store.RemoveIfExists(c.copyPath(id))),
+			"error", errors.Join(err, store.RemoveIfExists(cluster.copyPath(id))),
 		)
 	}
 }
 
 // closedCopy returns the record of an agent's local copy; ok is false if the copy cannot
 // be trusted.
-func (c *Cluster) closedCopy(id, path string) (r copyRecord, ok bool) {
-	r, ok = c.recordedCopy(c.copyPath(id), path)
+func (cluster *Cluster) closedCopy(id, path string) (r copyRecord, ok bool) {
+	r, ok = cluster.recordedCopy(cluster.copyPath(id), path)
 	return r, ok && !r.Unsure && r.Boot != "" && r.Boot == bootID()
 }
 
 // recordedCopy returns the record of a closed file; ok is false if the file has changed
 // since.
-func (c *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
+func (cluster *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
 	raw, err := os.ReadFile(record)
 	if err != nil || json.Unmarshal(raw, &r) != nil {
 		return r, false
 	}
-	c.mu.Lock()
-	incarnation := c.lastSeen.Incarnation
-	c.mu.Unlock()
-	return r, r.Cluster == c.id &&
+	cluster.mu.Lock()
+	incarnation := cluster.lastSeen.Incarnation
+	cluster.mu.Unlock()
+	return r, r.Cluster == cluster.id &&
 		r.Incarnation == incarnation &&
 		r.Stamp == store.StampOf(path) &&
 		!store.HasWAL(path)
@@ -108,38 +108,38 @@ func (c *Cluster) recordedCopy(record, path string) (r copyRecord, ok bool) {
 
 // recordRefused records an agent's closed file including its last commit, which the
 // database refused because it had lost earlier ones, or may not have stored.
-func (c *Cluster) recordRefused(id string, f copyState) {
-	path := c.folder.FilePath(id)
+func (cluster *Cluster) recordRefused(id string, f copyState) {
+	path := cluster.folder.FilePath(id)
 	if store.HasWAL(path) {
-		c.Log.Warn("the file of an agent was not closed properly", "agent", id)
+		cluster.Log.Warn("the file of an agent was not closed properly", "agent", id)
 		return
 	}
 	f.head, f.stamp = f.head+1, store.StampOf(path)
-	c.recordCopy(id, f)
+	cluster.recordCopy(id, f)
 }
 
 // Fetch implements store.Cluster.
-func (c *Cluster) Fetch(id, path string) error {
-	c.mu.Lock()
-	session, f := c.self.Session, c.files[id]
-	c.mu.Unlock()
-	if f != nil &&
-		f.session == session &&
-		f.stamp == store.StampOf(path) &&
+func (cluster *Cluster) Fetch(id, path string) error {
+	cluster.mu.Lock()
+	session, state := cluster.self.Session, cluster.files[id]
+	cluster.mu.Unlock()
+	if state != nil &&
+		state.session == session &&
+		state.stamp == store.StampOf(path) &&
 		!store.HasWAL(path) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTime)
 	defer cancel()
 	select { // connections must remain for commits and heartbeats
-	case c.fetches <- struct{}{}:
-		defer func() { <-c.fetches }()
+	case cluster.fetches <- struct{}{}:
+		defer func() { <-cluster.fetches }()
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
 	}
 	var head int64
 	var version int
-	err := c.pool.QueryRow(
+	err := cluster.pool.QueryRow(
 		ctx,
 		"SELECT head, file_version FROM agent WHERE id = $1 AND owner = $2 AND NOT deleted",
 		id,
@@ -149,7 +149,7 @@ func (c *Cluster) Fetch(id, path string) error {
 		return agent.NotFound("agent", id).Because(ErrNotOwner)
 	}
 	if err == nil && version < store.FileVersion() {
-		_, err = c.pool.Exec(
+		_, err = cluster.pool.Exec(
 			ctx,
 			"UPDATE agent SET file_version = $3 WHERE id = $1 AND owner = $2",
 			id,
@@ -160,12 +160,12 @@ func (c *Cluster) Fetch(id, path string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	local, trusted := c.closedCopy(id, path)
+	local, trusted := cluster.closedCopy(id, path)
 	switch {
 	case trusted && local.Head > head:
 		return fmt.Errorf("%w: agent %s is at commit %d there, and at %d in %s", errBehind, id, head, local.Head, path)
 	case trusted && local.Head == head:
-		c.setCopy(id, &copyState{
+		cluster.setCopy(id, &copyState{
 			session: session,
 			head:    head,
 			stamp:   local.Stamp,
@@ -174,25 +174,29 @@ func (c *Cluster) Fetch(id, path string) error {
 		})
 		return nil
 	}
-	return c.restore(ctx, id, path, session, local, trusted)
+	return cluster.restore(ctx, id, path, session, local, trusted)
 }
 
-func (c *Cluster) setCopy(id string, f *copyState) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.files[id] = f
+func (cluster *Cluster) setCopy(id string, f *copyState) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	cluster.files[id] = f
 }
 
 // clear moves an agent's old copy out of the way of a new one. A copy that may have
 // commits that the cluster did not accept is kept for a while.
-func (c *Cluster) clear(id, path string, trusted bool) error {
-	err := store.RemoveIfExists(c.copyPath(id))
+func (cluster *Cluster) clear(id, path string, trusted bool) error {
+	err := store.RemoveIfExists(cluster.copyPath(id))
 	if _, e := os.Lstat(path); trusted || errors.Is(e, fs.ErrNotExist) {
 		return errors.Join(err, store.RemoveIfExists(path))
 	}
-	err = errors.Join(err, c.removeUnclosed(id))
-	to := filepath.Join(c.lostPath(), fmt.Sprintf("%s-%d.db", id, time.Now().UnixNano()))
-	c.Log.Info("the copy of an agent's file was not closed properly and is created again", "agent", id, "kept", to)
+	err = errors.Join(err, cluster.removeUnclosed(id))
+	to := filepath.Join(cluster.lostPath(), fmt.Sprintf("%s-%d.db", id, time.Now().UnixNano()))
+	cluster.Log.Info(
+		"the copy of an agent's file was not closed properly and is created again",
+		"agent", id,
+		"kept", to,
+	)
 	if e := os.Rename(path+"-wal", to+"-wal"); e != nil && !errors.Is(e, fs.ErrNotExist) {
 		err = errors.Join(err, e)
 	}
@@ -203,10 +207,10 @@ func (c *Cluster) clear(id, path string, trusted bool) error {
 // killed, which are those with a -wal: a server that is killed again and again would fill
 // its disk with them. Files that were closed stay: the cluster may have lost their
 // commits.
-func (c *Cluster) removeUnclosed(id string) error {
-	entries, err := os.ReadDir(c.lostPath())
+func (cluster *Cluster) removeUnclosed(id string) error {
+	entries, err := os.ReadDir(cluster.lostPath())
 	for _, e := range entries {
-		path := filepath.Join(c.lostPath(), e.Name())
+		path := filepath.Join(cluster.lostPath(), e.Name())
 		if strings.HasPrefix(e.Name(), id+"-") &&
 			strings.HasSuffix(e.Name(), ".db") &&
 			store.HasWAL(path) {
@@ -217,26 +221,26 @@ func (c *Cluster) removeUnclosed(id string) error {
 }
 
 // purgeLost removes the copies that clear has kept for longer than lostCopiesAge.
-func (c *Cluster) purgeLost(now time.Time) {
-	entries, _ := os.ReadDir(c.lostPath())
+func (cluster *Cluster) purgeLost(now time.Time) {
+	entries, _ := os.ReadDir(cluster.lostPath())
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > lostCopiesAge {
-			_ = os.Remove(filepath.Join(c.lostPath(), e.Name()))
+			_ = os.Remove(filepath.Join(cluster.lostPath(), e.Name()))
 		}
 	}
 }
 
 // restore writes an agent's file to path as the cluster has it, reusing an older copy
 // there as far as possible.
-func (c *Cluster) restore(ctx context.Context, id, path, session string, local copyRecord, trusted bool) error {
+func (cluster *Cluster) restore(ctx context.Context, id, path, session string, local copyRecord, trusted bool) error {
 	old := olderCopy{path: path}
 	if trusted {
 		old.head, old.logged = local.Head, local.Logged
 	}
-	temp := c.copyPath(id) + ".restore"
-	head, logged, err := c.write(ctx, id, temp, old)
+	temp := cluster.copyPath(id) + ".restore"
+	head, logged, err := cluster.write(ctx, id, temp, old)
 	if err == nil {
-		err = c.clear(id, path, trusted)
+		err = cluster.clear(id, path, trusted)
 	}
 	if err == nil {
 		err = os.Rename(temp, path)
@@ -244,7 +248,7 @@ func (c *Cluster) restore(ctx context.Context, id, path, session string, local c
 	if err != nil {
 		return errors.Join(fmt.Errorf("restore agent %s: %w", id, err), store.RemoveIfExists(temp))
 	}
-	c.setCopy(id, &copyState{
+	cluster.setCopy(id, &copyState{
 		session: session,
 		head:    head,
 		stamp:   store.StampOf(path),
@@ -262,7 +266,7 @@ type olderCopy struct {
 }
 
 // write writes an agent's file from its base and log, both read in one transaction.
-func (c *Cluster) write(ctx context.Context, id, path string, old olderCopy) (head, logged int64, err error) {
+func (cluster *Cluster) write(ctx context.Context, id, path string, old olderCopy) (head, logged int64, err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, 0, err
@@ -270,7 +274,7 @@ func (c *Cluster) write(ctx context.Context, id, path string, old olderCopy) (he
 	defer func() {
 		err = errors.Join(err, out.Close())
 	}()
-	tx, err := c.pool.Snapshot(ctx)
+	tx, err := cluster.pool.Snapshot(ctx)
 	if err != nil {
 		return 0, 0, noAnswerError(err)
 	}

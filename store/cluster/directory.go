@@ -43,8 +43,8 @@ func scanAgent(row scanner) (k agentRow, err error) {
 }
 
 // readAgent reads the row of an agent, by id or else by name.
-func (c *Cluster) readAgent(ctx context.Context, idOrName string) (agentRow, error) {
-	k, err := scanAgent(c.pool.QueryRow(
+func (cluster *Cluster) readAgent(ctx context.Context, idOrName string) (agentRow, error) {
+	row, err := scanAgent(cluster.pool.QueryRow(
 		ctx,
 		"SELECT "+agentColumns+
 			" FROM agent a WHERE (id = $1 OR name_key = $2) AND NOT deleted ORDER BY id = $1 DESC LIMIT 1",
@@ -52,23 +52,23 @@ func (c *Cluster) readAgent(ctx context.Context, idOrName string) (agentRow, err
 		agent.NameKey(idOrName),
 	))
 	if errors.Is(err, pg.ErrNoRows) {
-		return k, agent.NotFound("agent", idOrName)
+		return row, agent.NotFound("agent", idOrName)
 	} else if err != nil {
-		return k, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return row, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	c.mu.Lock()
-	c.rememberLocked(k)
-	c.mu.Unlock()
-	return k, nil
+	cluster.mu.Lock()
+	cluster.rememberLocked(row)
+	cluster.mu.Unlock()
+	return row, nil
 }
 
 // find returns an agent from memory.
-func (c *Cluster) find(idOrName string) (agentRow, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k := c.agents[idOrName]
+func (cluster *Cluster) find(idOrName string) (agentRow, bool) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	k := cluster.agents[idOrName]
 	if k == nil {
-		k = c.agents[c.byName[agent.NameKey(idOrName)]]
+		k = cluster.agents[cluster.byName[agent.NameKey(idOrName)]]
 	}
 	if k == nil || k.deleted {
 		return agentRow{}, false
@@ -77,13 +77,13 @@ func (c *Cluster) find(idOrName string) (agentRow, bool) {
 }
 
 // Owner implements Directory.
-func (c *Cluster) Owner(ctx context.Context, idOrName string) (Node, string, error) {
-	if k, ok := c.find(idOrName); ok {
-		if n, err := c.node(k.owner); err == nil {
+func (cluster *Cluster) Owner(ctx context.Context, idOrName string) (Node, string, error) {
+	if k, ok := cluster.find(idOrName); ok {
+		if n, err := cluster.node(k.owner); err == nil {
 			return n, k.id, nil
 		}
 	}
-	k, err := c.readAgent(ctx, idOrName)
+	k, err := cluster.readAgent(ctx, idOrName)
 	// the first server of a new cluster has not created it yet
 	if idOrName == agent.DefaultID && agent.ErrorCode(err) == agent.CodeNotFound {
 		err = fmt.Errorf("%w: the default agent is being created", ErrUnavailable)
@@ -91,45 +91,45 @@ func (c *Cluster) Owner(ctx context.Context, idOrName string) (Node, string, err
 	if err != nil {
 		return Node{}, "", err
 	}
-	n, err := c.node(k.owner)
+	n, err := cluster.node(k.owner)
 	return n, k.id, err
 }
 
 // Refresh implements Directory.
-func (c *Cluster) Refresh(ctx context.Context, id string) (Node, error) {
-	k, err := c.readAgent(ctx, id)
+func (cluster *Cluster) Refresh(ctx context.Context, id string) (Node, error) {
+	k, err := cluster.readAgent(ctx, id)
 	if err != nil {
 		return Node{}, err
 	}
-	n, err := c.node(k.owner)
+	n, err := cluster.node(k.owner)
 	if err == nil && n.Self {
-		c.reconcile(n.Session)
+		cluster.reconcile(n.Session)
 	}
 	return n, err
 }
 
 // node returns an owner that is alive.
-func (c *Cluster) node(session string) (Node, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if session == c.self.Session || session == stopped { // every server can report that an agent is stopped
-		return c.self, nil
+func (cluster *Cluster) node(session string) (Node, error) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	if session == cluster.self.Session || session == stopped { // every server can report that an agent is stopped
+		return cluster.self, nil
 	}
-	if n := c.nodes[session]; n != nil && n.Alive {
+	if n := cluster.nodes[session]; n != nil && n.Alive {
 		return n.Node, nil
 	}
 	return Node{}, fmt.Errorf("%w: no server has this agent", ErrUnavailable)
 }
 
 // Agents implements Directory.
-func (c *Cluster) Agents(context.Context) ([]Entry, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.full.IsZero() || c.agents[agent.DefaultID] == nil {
+func (cluster *Cluster) Agents(context.Context) ([]Entry, error) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	if cluster.full.IsZero() || cluster.agents[agent.DefaultID] == nil {
 		return nil, fmt.Errorf("%w: this server does not know the agents yet", ErrUnavailable)
 	}
-	all, now := make([]Entry, 0, len(c.agents)), agent.Now()
-	for _, k := range c.agents {
+	all, now := make([]Entry, 0, len(cluster.agents)), agent.Now()
+	for _, k := range cluster.agents {
 		if !k.deleted {
 			all = append(all, Entry{
 				Agent:     k.summary.Agent,
@@ -150,44 +150,44 @@ type note struct {
 }
 
 // Note implements store.Cluster.
-func (c *Cluster) Note(id string, s store.Summary, rested bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := note{session: c.self.Session, summary: s}
-	if f := c.files[id]; f != nil && rested {
+func (cluster *Cluster) Note(id string, s store.Summary, rested bool) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	n := note{session: cluster.self.Session, summary: s}
+	if f := cluster.files[id]; f != nil && rested {
 		n.session, n.head = f.session, f.head
 	}
-	c.notes[id] = n
+	cluster.notes[id] = n
 }
 
 // noteWritten writes the pending work of recently written agents to the
 // database, for the other servers' lists.
-func (c *Cluster) noteWritten(ctx context.Context, now time.Time) {
-	for _, id := range c.writtenLately(now) {
-		db, err := c.folder.Agent(id)
+func (cluster *Cluster) noteWritten(ctx context.Context, now time.Time) {
+	for _, id := range cluster.writtenLately(now) {
+		db, err := cluster.folder.Agent(id)
 		if err != nil {
 			continue
 		}
 		s, err := db.Summary(ctx)
-		c.mu.Lock()
-		k := c.agents[id]
+		cluster.mu.Lock()
+		k := cluster.agents[id]
 		known := err != nil ||
 			k == nil ||
 			k.summary.Attention == s.Attention ||
-			c.notes[id].head > 0
-		c.mu.Unlock()
+			cluster.notes[id].head > 0
+		cluster.mu.Unlock()
 		if !known {
-			c.Note(id, s, false)
+			cluster.Note(id, s, false)
 		}
 	}
 }
 
 // writtenLately lists the agents that were written since its last call.
-func (c *Cluster) writtenLately(now time.Time) (ids []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for id, f := range c.files {
-		if f.session == c.self.Session && f.written.After(f.noted) {
+func (cluster *Cluster) writtenLately(now time.Time) (ids []string) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	for id, f := range cluster.files {
+		if f.session == cluster.self.Session && f.written.After(f.noted) {
 			f.noted = now
 			ids = append(ids, id)
 		}
@@ -196,28 +196,28 @@ func (c *Cluster) writtenLately(now time.Time) (ids []string) {
 }
 
 // flushNotes writes the notes to the database.
-func (c *Cluster) flushNotes(ctx context.Context) error {
-	c.mu.Lock()
-	notes := c.notes
-	c.notes = map[string]note{}
-	c.mu.Unlock()
+func (cluster *Cluster) flushNotes(ctx context.Context) error {
+	cluster.mu.Lock()
+	notes := cluster.notes
+	cluster.notes = map[string]note{}
+	cluster.mu.Unlock()
 	if len(notes) == 0 {
 		return nil
 	}
-	err := c.writeNotes(ctx, notes)
+	err := cluster.writeNotes(ctx, notes)
 	if err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
+		cluster.mu.Lock()
+		defer cluster.mu.Unlock()
 		for id, n := range notes {
-			if _, newer := c.notes[id]; !newer {
-				c.notes[id] = n
+			if _, newer := cluster.notes[id]; !newer {
+				cluster.notes[id] = n
 			}
 		}
 	}
 	return err
 }
 
-func (c *Cluster) writeNotes(ctx context.Context, notes map[string]note) error {
+func (cluster *Cluster) writeNotes(ctx context.Context, notes map[string]note) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	var ids, owners, infos []string
@@ -230,7 +230,7 @@ func (c *Cluster) writeNotes(ctx context.Context, notes map[string]note) error {
 		ids, owners, heads, infos =
 			append(ids, id), append(owners, n.session), append(heads, n.head), append(infos, string(info))
 	}
-	_, err := c.pool.Exec(ctx, `UPDATE agent a SET info = u.info, info_head = u.head, changed = clock_timestamp()
+	_, err := cluster.pool.Exec(ctx, `UPDATE agent a SET info = u.info, info_head = u.head, changed = clock_timestamp()
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS u(id, owner, head, info) WHERE a.id = u.id AND a.owner = u.owner`, ids, owners, heads, infos)
 	return err
 }
@@ -252,34 +252,34 @@ func nameError(err error, name string) error {
 }
 
 // Create implements store.Cluster.
-func (c *Cluster) Create(id, path string, s store.Summary) error {
+func (cluster *Cluster) Create(id, path string, summary store.Summary) error {
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTime)
 	defer cancel()
-	c.mu.Lock()
-	session, leaving := c.self.Session, c.leaving
-	c.mu.Unlock()
-	if err := c.Ready(); err != nil {
+	cluster.mu.Lock()
+	session, leaving := cluster.self.Session, cluster.leaving
+	cluster.mu.Unlock()
+	if err := cluster.Ready(); err != nil {
 		return err
 	}
 	if leaving {
 		return fmt.Errorf("%w: this server leaves", ErrUnavailable)
 	}
-	if err := c.insertAgent(ctx, session, id, path, s); err != nil {
+	if err := cluster.insertAgent(ctx, session, id, path, summary); err != nil {
 		return err
 	}
-	c.setCopy(id, &copyState{
+	cluster.setCopy(id, &copyState{
 		session: session,
 		head:    1,
 		stamp:   store.StampOf(path),
 		written: time.Now(),
 	})
-	_, err := c.readAgent(ctx, id)
+	_, err := cluster.readAgent(ctx, id)
 	return agent.IgnoreNotFound(err)
 }
 
 // insertAgent adds an agent with its file as the base.
-func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s store.Summary) error {
-	info, err := json.Marshal(s)
+func (cluster *Cluster) insertAgent(ctx context.Context, owner, id, path string, summary store.Summary) error {
+	info, err := json.Marshal(summary)
 	if err != nil {
 		return err
 	}
@@ -288,8 +288,8 @@ func (c *Cluster) insertAgent(ctx context.Context, owner, id, path string, s sto
 		return err
 	}
 	defer file.Close()
-	name := s.Agent.Name
-	err = c.pool.Transact(ctx, func(tx *pg.Tx) error {
+	name := summary.Agent.Name
+	err = cluster.pool.Transact(ctx, func(tx *pg.Tx) error {
 		if err := checkNameIsNoID(ctx, tx, name, id); err != nil {
 			return err
 		}
@@ -330,14 +330,14 @@ func checkNameIsNoID(ctx context.Context, db interface {
 }
 
 // FreeName implements store.Cluster.
-func (c *Cluster) FreeName(name string) (string, error) {
+func (cluster *Cluster) FreeName(name string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
 	free := name
 	for n := 2; ; n++ {
 		var taken bool
 		key := agent.NameKey(free)
-		if err := c.pool.QueryRow(
+		if err := cluster.pool.QueryRow(
 			ctx,
 			"SELECT EXISTS (SELECT 1 FROM agent WHERE NOT deleted AND (name_key = $1 OR id = $1 OR id = $2))",
 			key,
@@ -353,16 +353,16 @@ func (c *Cluster) FreeName(name string) (string, error) {
 }
 
 // Rename implements store.Cluster.
-func (c *Cluster) Rename(id, name string) error {
+func (cluster *Cluster) Rename(id, name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	err := checkNameIsNoID(ctx, c.pool, name, id)
+	err := checkNameIsNoID(ctx, cluster.pool, name, id)
 	if err == nil {
-		_, err = c.pool.Exec(
+		_, err = cluster.pool.Exec(
 			ctx,
 			"UPDATE agent SET name = $3, name_key = $4, changed = clock_timestamp() WHERE id = $1 AND owner = $2",
 			id,
-			c.Self().Session,
+			cluster.Self().Session,
 			name,
 			agent.NameKey(name),
 		)
@@ -371,16 +371,16 @@ func (c *Cluster) Rename(id, name string) error {
 }
 
 // Delete implements store.Cluster.
-func (c *Cluster) Delete(id string) error {
+func (cluster *Cluster) Delete(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	err := c.pool.Transact(ctx, func(tx *pg.Tx) error {
+	err := cluster.pool.Transact(ctx, func(tx *pg.Tx) error {
 		done, err := tx.Exec(
 			ctx,
 			"UPDATE agent SET deleted = true, name_key = NULL, changed = clock_timestamp() WHERE id = $1 "+
 				"AND owner = $2 AND NOT deleted",
 			id,
-			c.Self().Session,
+			cluster.Self().Session,
 		)
 		if err != nil {
 			return err
@@ -397,10 +397,10 @@ func (c *Cluster) Delete(id string) error {
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	delete(c.files, id)
-	delete(c.notes, id)
-	c.forgetLocked(id)
-	c.mu.Unlock()
-	return store.RemoveIfExists(c.copyPath(id))
+	cluster.mu.Lock()
+	delete(cluster.files, id)
+	delete(cluster.notes, id)
+	cluster.forgetLocked(id)
+	cluster.mu.Unlock()
+	return store.RemoveIfExists(cluster.copyPath(id))
 }

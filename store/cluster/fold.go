@@ -27,7 +27,7 @@ const (
 
 // foldAll folds the logs of this server's agents, one at a time, and records
 // their pending work.
-func (c *Cluster) foldAll(ctx context.Context) {
+func (cluster *Cluster) foldAll(ctx context.Context) {
 	ticker := time.NewTicker(foldEvery)
 	defer ticker.Stop()
 	purged := time.Time{}
@@ -36,30 +36,31 @@ func (c *Cluster) foldAll(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			c.noteWritten(ctx, now)
-			for _, id := range c.dueFolds(now) {
-				if err := c.fold(ctx, id); agent.IgnoreNotFound(err) != nil && ctx.Err() == nil {
-					c.Log.Warn("fold the log of an agent", "agent", id, "error", err)
+			cluster.noteWritten(ctx, now)
+			for _, id := range cluster.dueFolds(now) {
+				if err := cluster.fold(ctx, id); agent.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+					cluster.Log.Warn("fold the log of an agent", "agent", id, "error", err)
 				}
 			}
 			if now.Sub(purged) > 24*time.Hour {
 				purged = now
-				c.purgeLost(now)
+				cluster.purgeLost(now)
 			}
 		}
 	}
 }
 
 // dueFolds lists the agents whose logs are to be folded.
-func (c *Cluster) dueFolds(now time.Time) (ids []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.expired || c.leaving {
+func (cluster *Cluster) dueFolds(now time.Time) (ids []string) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	if cluster.expired || cluster.leaving {
 		return nil
 	}
-	for id, f := range c.files {
-		if f.session == c.self.Session &&
-			(f.logged > foldBytes && c.isLogLong(id, f.logged) || f.logged > 0 && now.Sub(f.written) > foldIdleAfter) {
+	for id, f := range cluster.files {
+		if f.session == cluster.self.Session &&
+			(f.logged > foldBytes && cluster.isLogLong(id, f.logged) ||
+				f.logged > 0 && now.Sub(f.written) > foldIdleAfter) {
 			ids = append(ids, id)
 		}
 	}
@@ -67,41 +68,41 @@ func (c *Cluster) dueFolds(now time.Time) (ids []string) {
 }
 
 // isLogLong reports whether a log of this many bytes is long for the agent's file.
-func (c *Cluster) isLogLong(id string, logged int64) bool {
-	info, err := os.Stat(c.folder.FilePath(id))
+func (cluster *Cluster) isLogLong(id string, logged int64) bool {
+	info, err := os.Stat(cluster.folder.FilePath(id))
 	return err != nil || logged > info.Size()/foldPart
 }
 
 // fold makes the agent's file as it is now the base, and removes the log up to then.
-func (c *Cluster) fold(ctx context.Context, id string) error {
+func (cluster *Cluster) fold(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, restoreTime)
 	defer cancel()
-	db, err := c.folder.Agent(id)
+	db, err := cluster.folder.Agent(id)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	f := c.files[id]
-	c.mu.Unlock()
-	if f == nil {
+	cluster.mu.Lock()
+	state := cluster.files[id]
+	cluster.mu.Unlock()
+	if state == nil {
 		return nil
 	}
-	s, err := db.Hold(ctx)
+	snapshot, err := db.Hold(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.Release()
-	path := c.folder.FilePath(id)
+	defer snapshot.Release()
+	path := cluster.folder.FilePath(id)
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	err = c.pool.Transact(ctx, func(tx *pg.Tx) error {
-		if err := putBase(ctx, tx, id, file, int64(s.At.TXID)); err != nil {
+	err = cluster.pool.Transact(ctx, func(tx *pg.Tx) error {
+		if err := putBase(ctx, tx, id, file, int64(snapshot.At.TXID)); err != nil {
 			return err
 		}
-		if store.StampOf(path) != s.At.Stamp {
+		if store.StampOf(path) != snapshot.At.Stamp {
 			return errors.New("another program changed the file")
 		}
 		// Last, so that commits wait only briefly for this row.
@@ -109,8 +110,8 @@ func (c *Cluster) fold(ctx context.Context, id string) error {
 			ctx,
 			"UPDATE agent SET changed = changed WHERE id = $1 AND owner = $2 AND NOT deleted AND head >= $3",
 			id,
-			f.session,
-			int64(s.At.TXID),
+			state.session,
+			int64(snapshot.At.TXID),
 		)
 		if err == nil && done.RowsAffected() == 0 {
 			return agent.NotFound("agent", id).Because(ErrNotOwner)
@@ -120,21 +121,21 @@ func (c *Cluster) fold(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return c.countLog(ctx, id, f)
+	return cluster.countLog(ctx, id, state)
 }
 
 // countLog reads the size of the log since the last fold.
-func (c *Cluster) countLog(ctx context.Context, id string, f *copyState) error {
+func (cluster *Cluster) countLog(ctx context.Context, id string, f *copyState) error {
 	var bytes int64
-	if err := c.pool.QueryRow(
+	if err := cluster.pool.QueryRow(
 		ctx,
 		"SELECT coalesce(sum(length(body)), 0) FROM log WHERE agent = $1",
 		id,
 	).Scan(&bytes); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
 	f.logged = bytes
 	return nil
 }
@@ -151,19 +152,19 @@ func putBase(ctx context.Context, tx *pg.Tx, id string, file *os.File, seq int64
 	if err != nil {
 		return err
 	}
-	b, no := make([]byte, blockSize), 0
+	data, no := make([]byte, blockSize), 0
 	for at := int64(0); at < info.Size(); no++ {
-		n, err := file.ReadAt(b, at)
+		n, err := file.ReadAt(data, at)
 		if err != nil && err != io.EOF {
 			return err
 		}
 		at += int64(n)
-		sum := sha256.Sum256(b[:n])
+		sum := sha256.Sum256(data[:n])
 		if bytes.Equal(before[no], sum[:]) {
 			continue
 		}
 		if _, err := tx.Exec(ctx, `INSERT INTO block(agent, no, sha, body) VALUES ($1,$2,$3,$4)
-			ON CONFLICT (agent, no) DO UPDATE SET sha = excluded.sha, body = excluded.body`, id, no, sum[:], b[:n]); err != nil {
+			ON CONFLICT (agent, no) DO UPDATE SET sha = excluded.sha, body = excluded.body`, id, no, sum[:], data[:n]); err != nil {
 			return err
 		}
 	}

@@ -17,33 +17,33 @@ type storedKey struct {
 }
 
 // Access implements store.Cluster.
-func (c *Cluster) Access() (agent.Access, error) {
+func (cluster *Cluster) Access() (agent.Access, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	a, _, err := c.readAccess(ctx)
+	a, _, err := cluster.readAccess(ctx)
 	return a, err
 }
 
-func (c *Cluster) readAccess(ctx context.Context) (a agent.Access, version int64, err error) {
+func (cluster *Cluster) readAccess(ctx context.Context) (access agent.Access, version int64, err error) {
 	defer func() {
 		if err != nil {
-			a, version, err = agent.Access{}, 0, fmt.Errorf("read the API keys of the cluster: %w", err)
+			access, version, err = agent.Access{}, 0, fmt.Errorf("read the API keys of the cluster: %w", err)
 		}
 	}()
-	tx, err := c.pool.Snapshot(ctx)
+	tx, err := cluster.pool.Snapshot(ctx)
 	if err != nil {
-		return a, 0, err
+		return access, 0, err
 	}
 	defer tx.Rollback(ctx)
 	var choice string
 	if err := tx.QueryRow(
 		ctx,
 		"SELECT keys_version, key_made, default_role FROM cluster",
-	).Scan(&version, &a.KeyMade, &choice); err != nil {
-		return a, 0, err
+	).Scan(&version, &access.KeyMade, &choice); err != nil {
+		return access, 0, err
 	}
 	if role, invalid := agent.ParseChoice(choice); invalid == nil {
-		a.Choice = &role
+		access.Choice = &role
 	}
 	for row, err := range tx.Query(ctx, "SELECT key FROM api_key") {
 		var text string
@@ -55,49 +55,49 @@ func (c *Cluster) readAccess(ctx context.Context) (a agent.Access, version int64
 			err = json.Unmarshal([]byte(text), &k)
 		}
 		if err != nil {
-			return a, 0, err
+			return access, 0, err
 		}
 		k.Key.CreatedBy, k.Key.Hash = k.Maker, k.Hash
-		a.Keys = append(a.Keys, &k.Key)
+		access.Keys = append(access.Keys, &k.Key)
 	}
-	return a, version, nil
+	return access, version, nil
 }
 
 // followAccess updates the folder's copy of the cluster's API keys and of its decisions
 // about access after they changed.
-func (c *Cluster) followAccess(ctx context.Context, version int64) error {
-	c.mu.Lock()
-	same := c.keys == version
-	c.mu.Unlock()
-	if same || c.folder == nil {
+func (cluster *Cluster) followAccess(ctx context.Context, version int64) error {
+	cluster.mu.Lock()
+	same := cluster.keys == version
+	cluster.mu.Unlock()
+	if same || cluster.folder == nil {
 		return nil
 	}
-	a, version, err := c.readAccess(ctx)
+	a, version, err := cluster.readAccess(ctx)
 	if err != nil {
 		return err
 	}
-	c.folder.SetAccess(a)
-	c.mu.Lock()
-	c.keys = version
-	c.mu.Unlock()
+	cluster.folder.SetAccess(a)
+	cluster.mu.Lock()
+	cluster.keys = version
+	cluster.mu.Unlock()
 	return nil
 }
 
 // SaveAccess implements store.Cluster.
-func (c *Cluster) SaveAccess(a agent.Access) error {
+func (cluster *Cluster) SaveAccess(access agent.Access) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	err := c.pool.Transact(ctx, func(tx *pg.Tx) error {
+	err := cluster.pool.Transact(ctx, func(tx *pg.Tx) error {
 		// The row of the cluster is locked, so that the last writer wins as a whole.
 		done, err := tx.Exec(ctx, `UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1, default_role = $2
-			WHERE EXISTS (SELECT 1 FROM agent WHERE id = $3 AND owner = $4 AND NOT deleted)`, a.KeyMade, choiceName(a), agent.DefaultID, c.Self().Session)
+			WHERE EXISTS (SELECT 1 FROM agent WHERE id = $3 AND owner = $4 AND NOT deleted)`, access.KeyMade, choiceName(access), agent.DefaultID, cluster.Self().Session)
 		if err != nil {
 			return err
 		}
 		if done.RowsAffected() == 0 {
 			return agent.NotFound("agent", agent.DefaultID).Because(ErrNotOwner)
 		}
-		return replaceKeys(ctx, tx, a.Keys)
+		return replaceKeys(ctx, tx, access.Keys)
 	})
 	if agent.ErrorCode(err) == agent.CodeNotFound {
 		return err
@@ -134,8 +134,8 @@ func replaceKeys(ctx context.Context, tx *pg.Tx, keys []*agent.Key) error {
 // importAccess makes the API keys and the choice of a folder those of the cluster, which
 // has no default agent yet. They are stored before that agent, so that no server ever
 // considers the cluster to be without access control.
-func (c *Cluster) importAccess(ctx context.Context, a agent.Access) error {
-	return c.pool.Transact(ctx, func(tx *pg.Tx) error {
+func (cluster *Cluster) importAccess(ctx context.Context, a agent.Access) error {
+	return cluster.pool.Transact(ctx, func(tx *pg.Tx) error {
 		if _, err := tx.Exec(
 			ctx,
 			"UPDATE cluster SET keys_version = keys_version + 1, key_made = key_made OR $1, default_role = $2",

@@ -64,154 +64,155 @@ func readLastSeen(folder string) (p lastSeen) {
 }
 
 // writeLastSeen saves what was seen of the database.
-func (c *Cluster) writeLastSeen() {
-	c.mu.Lock()
-	p := c.lastSeen
-	c.mu.Unlock()
+func (cluster *Cluster) writeLastSeen() {
+	cluster.mu.Lock()
+	p := cluster.lastSeen
+	cluster.mu.Unlock()
 	raw, err := json.Marshal(p)
-	if path := lastSeenPath(c.Path); err == nil && p.ID != "" {
+	if path := lastSeenPath(cluster.Path); err == nil && p.ID != "" {
 		if err = os.WriteFile(path+".new", raw, 0o600); err == nil { // a full disk or a kill leaves the old file intact
 			err = os.Rename(path+".new", path)
 		}
 	}
 	if err != nil {
-		c.Log.Warn("store the state of the cluster", "error", err)
+		cluster.Log.Warn("store the state of the cluster", "error", err)
 	}
 }
 
 // remember loads what this server saw of the database before it was restarted. The error
 // is errRestored if the database is older than that.
-func (c *Cluster) remember(ctx context.Context) error {
-	path, err := filepath.Abs(c.Path)
+func (cluster *Cluster) remember(ctx context.Context) error {
+	path, err := filepath.Abs(cluster.Path)
 	if err != nil {
 		return err
 	}
-	p, now := readLastSeen(c.Path), lastSeen{}
+	seen, now := readLastSeen(cluster.Path), lastSeen{}
 	var beat *int64
-	err = c.pool.QueryRow(
+	err = cluster.pool.QueryRow(
 		ctx,
 		"SELECT joins, incarnation, (SELECT beat FROM node WHERE session = $1) FROM cluster",
-		p.Session,
+		seen.Session,
 	).Scan(&now.Joins, &now.Incarnation, &beat)
 	if err != nil {
 		return err
 	}
-	if p.Cluster != "" && p.Cluster != c.id {
+	if seen.Cluster != "" && seen.Cluster != cluster.id {
 		return errOther
 	}
-	same := p.Cluster == c.id && p.Incarnation == now.Incarnation
-	if same && (now.Joins < p.Joins || beat != nil && *beat+restoredBeats < p.Beat) {
+	same := seen.Cluster == cluster.id && seen.Incarnation == now.Incarnation
+	if same && (now.Joins < seen.Joins || beat != nil && *beat+restoredBeats < seen.Beat) {
 		return errRestored
 	}
-	if p.ID == "" || p.Path != path { // a copied folder counts as another one
-		p.ID = rand.Text()
+	if seen.ID == "" || seen.Path != path { // a copied folder counts as another one
+		seen.ID = rand.Text()
 	}
-	sum := sha256.Sum256([]byte(p.ID + "\x00" + bootID()))
-	c.place = hex.EncodeToString(sum[:])
+	sum := sha256.Sum256([]byte(seen.ID + "\x00" + bootID()))
+	cluster.place = hex.EncodeToString(sum[:])
 	if bootID() == "" {
-		c.place = rand.Text()
+		cluster.place = rand.Text()
 	}
-	c.mu.Lock()
-	c.lastSeen = lastSeen{
-		ID:          p.ID,
+	cluster.mu.Lock()
+	cluster.lastSeen = lastSeen{
+		ID:          seen.ID,
 		Path:        path,
-		Cluster:     c.id,
+		Cluster:     cluster.id,
 		Incarnation: now.Incarnation,
 		Joins:       now.Joins,
-		MasterKey:   keyCheck(c.MasterKeys[0], c.id),
+		MasterKey:   keyCheck(cluster.MasterKeys[0], cluster.id),
 	}
-	c.mu.Unlock()
-	c.writeLastSeen()
+	cluster.mu.Unlock()
+	cluster.writeLastSeen()
 	return nil
 }
 
 // starting reports whether this process has not joined yet.
-func (c *Cluster) starting() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.lastSeen.Session == ""
+func (cluster *Cluster) starting() bool {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	return cluster.lastSeen.Session == ""
 }
 
 // isOlder reports whether a poll found the database in an older state than before. If
 // not, it records the state.
-func (c *Cluster) isOlder(session string, p pollResult) bool {
+func (cluster *Cluster) isOlder(session string, result pollResult) bool {
 	var beat int64
-	for _, n := range p.nodes {
+	for _, n := range result.nodes {
 		if n.Session == session {
 			beat = n.beat
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lastSeen.Session != session {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	if cluster.lastSeen.Session != session {
 		return false
 	}
-	if p.incarnation == c.lastSeen.Incarnation &&
-		(p.joins < c.lastSeen.Joins || beat > 0 && beat+restoredBeats < c.lastSeen.Beat) {
+	if result.incarnation == cluster.lastSeen.Incarnation &&
+		(result.joins < cluster.lastSeen.Joins || beat > 0 && beat+restoredBeats < cluster.lastSeen.Beat) {
 		return true
 	}
-	c.lastSeen.Joins, c.lastSeen.Incarnation, c.lastSeen.Beat =
-		max(c.lastSeen.Joins, p.joins), p.incarnation, max(c.lastSeen.Beat, beat)
+	cluster.lastSeen.Joins, cluster.lastSeen.Incarnation, cluster.lastSeen.Beat =
+		max(cluster.lastSeen.Joins, result.joins), result.incarnation, max(cluster.lastSeen.Beat, beat)
 	return false
 }
 
 // halt makes this server stop serving, and keep its files as they are.
-func (c *Cluster) halt() error {
-	c.mu.Lock()
-	c.restored, c.expired, c.self.Alive = true, true, false
-	c.mu.Unlock()
-	c.writeLastSeen()
-	for _, db := range c.folder.Agents() {
-		c.remove(db.ID())
+func (cluster *Cluster) halt() error {
+	cluster.mu.Lock()
+	cluster.restored, cluster.expired, cluster.self.Alive = true, true, false
+	cluster.mu.Unlock()
+	cluster.writeLastSeen()
+	for _, db := range cluster.folder.Agents() {
+		cluster.remove(db.ID())
 	}
 	return errRestored
 }
 
 // awaitResume joins the cluster again after the operator has run resume.
-func (c *Cluster) awaitResume(ctx context.Context) error {
+func (cluster *Cluster) awaitResume(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	var joins int64
 	var incarnation string
-	if err := c.pool.QueryRow(
+	if err := cluster.pool.QueryRow(
 		bounded,
 		"SELECT joins, incarnation FROM cluster",
 	).Scan(&joins, &incarnation); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	same := incarnation == c.lastSeen.Incarnation
+	cluster.mu.Lock()
+	same := incarnation == cluster.lastSeen.Incarnation
 	if !same {
-		c.restored, c.lastSeen.Incarnation, c.lastSeen.Joins, c.lastSeen.Beat = false, incarnation, joins, 0
-		c.files = map[string]*copyState{}
+		cluster.restored, cluster.lastSeen.Incarnation, cluster.lastSeen.Joins, cluster.lastSeen.Beat =
+			false, incarnation, joins, 0
+		cluster.files = map[string]*copyState{}
 	}
-	c.mu.Unlock()
+	cluster.mu.Unlock()
 	if same {
 		return errRestored
 	}
-	c.writeLastSeen()
-	return c.rejoin(ctx)
+	cluster.writeLastSeen()
+	return cluster.rejoin(ctx)
 }
 
 // stopAgent stops an agent whose commits the database has lost: no server serves it any
 // more.
-func (c *Cluster) stopAgent(id string, reason error) {
-	c.Log.Error(
+func (cluster *Cluster) stopAgent(id string, reason error) {
+	cluster.Log.Error(
 		"an agent is stopped: the cluster's database has less of it than this server",
 		"agent", id,
 		"error", reason,
 	)
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	_, err := c.pool.Exec(
+	_, err := cluster.pool.Exec(
 		ctx,
 		"UPDATE agent SET owner = $3, changed = clock_timestamp() WHERE id = $1 AND owner = $2",
 		id,
-		c.Self().Session,
+		cluster.Self().Session,
 		stopped,
 	)
 	if err != nil {
-		c.Log.Error("stop an agent", "agent", id, "error", err)
+		cluster.Log.Error("stop an agent", "agent", id, "error", err)
 	}
-	c.folder.AddStoppedAgent(id, errBehindAgent)
+	cluster.folder.AddStoppedAgent(id, errBehindAgent)
 }

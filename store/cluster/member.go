@@ -38,68 +38,69 @@ type peer struct {
 }
 
 // join adds the session to the cluster, unless another server has the same URL.
-func (c *Cluster) join(ctx context.Context) error {
+func (cluster *Cluster) join(ctx context.Context) error {
 	began := time.Now()
-	if err := c.announce(ctx, deadAfter); err != nil {
+	if err := cluster.announce(ctx, deadAfter); err != nil {
 		return fmt.Errorf("join the cluster: %w", err)
 	}
-	c.mu.Lock()
-	c.self.Alive, c.answered, c.full, c.unsettled, c.problem = true, began, time.Time{}, true, nil
-	c.lastSeen.Session, c.lastSeen.Beat = c.self.Session, 0
-	c.mu.Unlock()
-	return c.poll(ctx)
+	cluster.mu.Lock()
+	cluster.self.Alive, cluster.answered, cluster.full, cluster.unsettled, cluster.problem =
+		true, began, time.Time{}, true, nil
+	cluster.lastSeen.Session, cluster.lastSeen.Beat = cluster.self.Session, 0
+	cluster.mu.Unlock()
+	return cluster.poll(ctx)
 }
 
 // rejoin begins a new session after the others considered this server dead, or the
 // outcome of a commit remained unknown.
-func (c *Cluster) rejoin(ctx context.Context) error {
-	c.mu.Lock()
-	old := c.self.Session
-	c.self.Alive, c.expired = false, true
-	c.mu.Unlock()
-	c.Log.Warn("this server begins a new session in the cluster")
-	for _, db := range c.folder.Agents() {
-		c.remove(db.ID())
+func (cluster *Cluster) rejoin(ctx context.Context) error {
+	cluster.mu.Lock()
+	old := cluster.self.Session
+	cluster.self.Alive, cluster.expired = false, true
+	cluster.mu.Unlock()
+	cluster.Log.Warn("this server begins a new session in the cluster")
+	for _, db := range cluster.folder.Agents() {
+		cluster.remove(db.ID())
 	}
 	bounded, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	if _, err := c.pool.Exec(
+	if _, err := cluster.pool.Exec(
 		bounded,
 		"UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1 AND alive",
 		old,
 	); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.self.Session, c.expired = rand.Text(), false
-	c.mu.Unlock()
-	return c.join(ctx)
+	cluster.mu.Lock()
+	cluster.self.Session, cluster.expired = rand.Text(), false
+	cluster.mu.Unlock()
+	return cluster.join(ctx)
 }
 
 // retire makes the other servers take over this server's agents.
-func (c *Cluster) retire(ctx context.Context) {
-	c.mu.Lock()
-	c.leaving, c.retired = true, true
-	session, restored := c.self.Session, c.restored
-	c.mu.Unlock()
-	c.writeLastSeen()
+func (cluster *Cluster) retire(ctx context.Context) {
+	cluster.mu.Lock()
+	cluster.leaving, cluster.retired = true, true
+	session, restored := cluster.self.Session, cluster.restored
+	cluster.mu.Unlock()
+	cluster.writeLastSeen()
 	if restored {
 		return
 	}
-	if err := c.flushNotes(ctx); err != nil {
-		c.Log.Warn("the cluster does not know all of the agents' due work", "error", err)
+	if err := cluster.flushNotes(ctx); err != nil {
+		cluster.Log.Warn("the cluster does not know all of the agents' due work", "error", err)
 	}
-	if _, err := c.pool.Exec(
+	if _, err := cluster.pool.Exec(
 		ctx,
 		"UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1",
 		session,
 	); err != nil {
-		c.Log.Warn("leave the cluster; the others notice within seconds", "error", err)
+		cluster.Log.Warn("leave the cluster; the others notice within seconds", "error", err)
 	}
 }
 
 // watch polls the database until ctx is done.
-func (c *Cluster) watch(ctx context.Context) {
+func (cluster *Cluster) watch(ctx context.Context) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	var failing string
@@ -108,104 +109,105 @@ func (c *Cluster) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		case <-c.wake:
+		case <-cluster.wake:
 		}
-		failing = c.logStep(ctx, c.step(ctx), failing)
+		failing = cluster.logStep(ctx, cluster.step(ctx), failing)
 	}
 }
 
 // logStep logs the outcome of a step if it differs from the previous one, and returns a
 // description of what fails.
-func (c *Cluster) logStep(ctx context.Context, err error, before string) (failing string) {
+func (cluster *Cluster) logStep(ctx context.Context, err error, before string) (failing string) {
 	switch {
 	case err == nil:
 		if before != "" {
-			c.Log.Info("this server is connected to its cluster again")
+			cluster.Log.Info("this server is connected to its cluster again")
 		}
 		return ""
 	case errors.Is(err, errSameURL), errors.Is(err, errRecovering), errors.Is(err, errRestored):
 		failing = "this server takes no part in its cluster"
-		c.mu.Lock()
-		c.problem = err
-		c.mu.Unlock()
+		cluster.mu.Lock()
+		cluster.problem = err
+		cluster.mu.Unlock()
 	default:
 		failing = "the cluster's database does not answer"
 	}
 	if failing != before && ctx.Err() == nil {
-		c.Log.Error(failing, "error", err)
+		cluster.Log.Error(failing, "error", err)
 	}
 	return failing
 }
 
-func (c *Cluster) step(ctx context.Context) error {
-	c.stepping.Lock()
-	defer c.stepping.Unlock()
-	c.mu.Lock()
-	expired, stopping, restored := c.expired || !c.self.Alive, c.retired || c.ordered == Stopping, c.restored
-	c.mu.Unlock()
+func (cluster *Cluster) step(ctx context.Context) error {
+	cluster.stepping.Lock()
+	defer cluster.stepping.Unlock()
+	cluster.mu.Lock()
+	expired, stopping, restored :=
+		cluster.expired || !cluster.self.Alive, cluster.retired || cluster.ordered == Stopping, cluster.restored
+	cluster.mu.Unlock()
 	if restored {
-		return c.awaitResume(ctx)
+		return cluster.awaitResume(ctx)
 	}
-	c.followDisk(ctx)
+	cluster.followDisk(ctx)
 	if expired && !stopping {
-		return c.rejoin(ctx)
+		return cluster.rejoin(ctx)
 	}
-	if err := c.poll(ctx); err != nil {
+	if err := cluster.poll(ctx); err != nil {
 		return err
 	}
-	c.giveRemaining(ctx)
-	return c.flushNotes(ctx)
+	cluster.giveRemaining(ctx)
+	return cluster.flushNotes(ctx)
 }
 
 // refresh polls the database at once.
-func (c *Cluster) refresh(ctx context.Context) error {
-	c.stepping.Lock()
-	defer c.stepping.Unlock()
-	return c.poll(ctx)
+func (cluster *Cluster) refresh(ctx context.Context) error {
+	cluster.stepping.Lock()
+	defer cluster.stepping.Unlock()
+	return cluster.poll(ctx)
 }
 
 // poll sends a heartbeat and reads what changed.
-func (c *Cluster) poll(whole context.Context) error {
+func (cluster *Cluster) poll(whole context.Context) error {
 	ctx, cancel := context.WithTimeout(whole, pollTime)
 	defer cancel()
 	began := time.Now()
-	c.mu.Lock()
-	session, since, gap := c.self.Session, c.asOf.Add(-overlap), began.Sub(c.answered) > pollGap
-	all := began.Sub(c.full) > readAll
+	cluster.mu.Lock()
+	session, since, gap := cluster.self.Session, cluster.asOf.Add(-overlap), began.Sub(cluster.answered) > pollGap
+	all := began.Sub(cluster.full) > readAll
 	if all {
 		since = time.Time{}
 	}
-	c.mu.Unlock()
+	cluster.mu.Unlock()
 	seen := pollResult{startedAt: began, gap: gap, all: all}
-	err := c.pool.ExecBatch(ctx, seen.batch(session, c.takeLag(), since))
+	err := cluster.pool.ExecBatch(ctx, seen.batch(session, cluster.takeLag(), since))
 	if err == nil && seen.asOf.IsZero() {
 		err = errors.New("the database has lost the row of the cluster")
 	}
 	if err != nil {
-		c.restartObservations()
+		cluster.restartObservations()
 		return err
 	}
-	c.compareClock(seen, time.Now())
-	if c.isOlder(session, seen) {
-		return c.halt()
+	cluster.compareClock(seen, time.Now())
+	if cluster.isOlder(session, seen) {
+		return cluster.halt()
 	}
 	if !seen.beat {
-		c.expire(session)
+		cluster.expire(session)
 		return nil
 	}
-	if err := c.followAccess(ctx, seen.keys); err != nil {
+	if err := cluster.followAccess(ctx, seen.keys); err != nil {
 		return err
 	}
-	if !c.note(session, seen) {
+	if !cluster.note(session, seen) {
 		return nil
 	}
-	if err := c.readChanged(whole, seen); err != nil {
+	if err := cluster.readChanged(whole, seen); err != nil {
 		return err
 	}
-	c.settle(whole, session)
+	cluster.settle(whole, session)
 	if seen.all {
-		c.purgeDead(whole)
-		c.writeLastSeen()
+		cluster.purgeDead(whole)
+		cluster.writeLastSeen()
 	}
 	return nil
 }
@@ -275,96 +277,100 @@ func (p *pollResult) readNode(row pg.Row) error {
 
 // restartObservations restarts all observations: while the database cannot be
 // reached, no server is considered dead.
-func (c *Cluster) restartObservations() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, n := range c.nodes {
+func (cluster *Cluster) restartObservations() {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	for _, n := range cluster.nodes {
 		n.at, n.refused = time.Now(), false
 	}
 }
 
 // note stores the result of a poll in memory, and reports whether the session is still
 // that of the poll.
-func (c *Cluster) note(session string, p pollResult) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.self.Session != session {
+func (cluster *Cluster) note(session string, result pollResult) bool {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	if cluster.self.Session != session {
 		return false
 	}
-	c.answered = p.startedAt
+	cluster.answered = result.startedAt
 	nodes := map[string]*peer{}
-	for i, n := range p.nodes {
-		old := c.nodes[n.Session]
-		n.at, n.Self = p.startedAt, n.Session == session
+	for index, peer := range result.nodes {
+		old := cluster.nodes[peer.Session]
+		peer.at, peer.Self = result.startedAt, peer.Session == session
 		if old != nil {
-			n.lifetime, n.end = old.lifetime, old.end
+			peer.lifetime, peer.end = old.lifetime, old.end
 		} else {
-			n.lifetime, n.end = context.WithCancel(context.Background())
+			peer.lifetime, peer.end = context.WithCancel(context.Background())
 		}
-		if old != nil && old.beat == n.beat && !p.gap {
-			n.at, n.probed, n.refused = old.at, old.probed, old.refused
+		if old != nil && old.beat == peer.beat && !result.gap {
+			peer.at, peer.probed, peer.refused = old.at, old.probed, old.refused
 		}
-		if n.Seen = n.at; !n.Alive {
-			n.Seen = p.startedAt.Add(-p.died[i])
-			n.end()
+		if peer.Seen = peer.at; !peer.Alive {
+			peer.Seen = result.startedAt.Add(-result.died[index])
+			peer.end()
 		}
-		nodes[n.Session] = &n
+		nodes[peer.Session] = &peer
 	}
-	for id, old := range c.nodes {
+	for id, old := range cluster.nodes {
 		if nodes[id] == nil {
 			old.end()
 		}
 	}
-	c.nodes = nodes
+	cluster.nodes = nodes
 	return true
 }
 
 // settle acts on the result of a poll: servers that are silent are declared dead, agents
 // of the dead are claimed, and the folder gets the agents that this server owns and no
 // others.
-func (c *Cluster) settle(ctx context.Context, session string) {
+func (cluster *Cluster) settle(ctx context.Context, session string) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
 	dead := map[string]bool{"": true}
-	for _, n := range c.silent(dead) {
-		done, err := c.pool.Exec(
+	for _, n := range cluster.silent(dead) {
+		done, err := cluster.pool.Exec(
 			ctx,
 			"UPDATE node SET alive = false, died = clock_timestamp() WHERE session = $1 AND beat = $2 AND alive",
 			n.Session,
 			n.beat,
 		)
 		if err == nil && done.RowsAffected() > 0 {
-			c.Log.Warn("a server of the cluster does not answer and is taken for dead", "server", n.Name, "url", n.URL)
+			cluster.Log.Warn(
+				"a server of the cluster does not answer and is taken for dead",
+				"server", n.Name,
+				"url", n.URL,
+			)
 			dead[n.Session] = true
-			c.mu.Lock()
+			cluster.mu.Lock()
 			n.Alive = false
 			n.end()
-			c.mu.Unlock()
+			cluster.mu.Unlock()
 		}
 	}
-	c.mu.Lock()
-	orphans := !c.leaving && c.orphansLocked(dead)
-	c.mu.Unlock()
+	cluster.mu.Lock()
+	orphans := !cluster.leaving && cluster.orphansLocked(dead)
+	cluster.mu.Unlock()
 	if orphans {
-		if err := c.claim(ctx, session, dead); err != nil && ctx.Err() == nil {
-			c.Log.Warn("claim agents of servers that left", "error", err)
+		if err := cluster.claim(ctx, session, dead); err != nil && ctx.Err() == nil {
+			cluster.Log.Warn("claim agents of servers that left", "error", err)
 		}
 	}
-	c.mu.Lock()
-	unsettled := c.unsettled
-	c.unsettled = false
-	c.mu.Unlock()
+	cluster.mu.Lock()
+	unsettled := cluster.unsettled
+	cluster.unsettled = false
+	cluster.mu.Unlock()
 	if unsettled {
-		c.reconcile(session)
+		cluster.reconcile(session)
 	}
 }
 
 // silent returns the servers that are to be declared dead, and adds those that already
 // are to dead.
-func (c *Cluster) silent(dead map[string]bool) (silent []*peer) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, n := range c.nodes {
+func (cluster *Cluster) silent(dead map[string]bool) (silent []*peer) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	for _, n := range cluster.nodes {
 		quiet := time.Since(n.at)
 		switch {
 		case !n.Alive:
@@ -373,26 +379,26 @@ func (c *Cluster) silent(dead map[string]bool) (silent []*peer) {
 		case quiet > deadAfter || quiet > refusedAfter && n.refused:
 			silent = append(silent, n)
 		case quiet > refusedAfter:
-			c.probe(n)
+			cluster.probe(n)
 		}
 	}
 	return silent
 }
 
 // purgeDead removes servers that died long ago and own nothing.
-func (c *Cluster) purgeDead(ctx context.Context) {
+func (cluster *Cluster) purgeDead(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	_, err := c.pool.Exec(ctx, `DELETE FROM node n WHERE NOT alive AND died < clock_timestamp() - make_interval(secs => $1)
+	_, err := cluster.pool.Exec(ctx, `DELETE FROM node n WHERE NOT alive AND died < clock_timestamp() - make_interval(secs => $1)
 		AND NOT EXISTS (SELECT 1 FROM agent a WHERE a.owner = n.session AND NOT a.deleted)`, deadNodeAge.Seconds())
 	if err == nil {
-		_, err = c.pool.Exec(
+		_, err = cluster.pool.Exec(
 			ctx,
 			"DELETE FROM agent WHERE deleted AND changed < clock_timestamp() - make_interval(secs => $1)",
 			deadNodeAge.Seconds(),
 		)
 	}
 	if err != nil && ctx.Err() == nil {
-		c.Log.Warn("remove servers that left the cluster", "error", err)
+		cluster.Log.Warn("remove servers that left the cluster", "error", err)
 	}
 }

@@ -21,36 +21,36 @@ import (
 // that no server can be using: stopped ones, and all if no server is running. An empty
 // database becomes that of the folder's cluster. If no server is running, none can join
 // until Continue.
-func (c *Cluster) Recover(ctx context.Context, folder string) (n int, err error) {
+func (cluster *Cluster) Recover(ctx context.Context, folder string) (count int, err error) {
 	release, err := store.LockCopies(folder)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	p, quiet := readLastSeen(folder), false
+	seen, quiet := readLastSeen(folder), false
 	var incarnation string
-	if err := c.pool.QueryRow(ctx, "SELECT incarnation FROM cluster").Scan(&incarnation); err != nil {
+	if err := cluster.pool.QueryRow(ctx, "SELECT incarnation FROM cluster").Scan(&incarnation); err != nil {
 		return 0, err
 	}
-	if p.Cluster != "" && p.Cluster != c.id {
-		if err := c.adopt(ctx, p); err != nil {
+	if seen.Cluster != "" && seen.Cluster != cluster.id {
+		if err := cluster.adopt(ctx, seen); err != nil {
 			return 0, err
 		}
-		incarnation = p.Incarnation
+		incarnation = seen.Incarnation
 	}
-	if p.Cluster != c.id || p.Incarnation != incarnation {
+	if seen.Cluster != cluster.id || seen.Incarnation != incarnation {
 		return 0, fmt.Errorf("%s is of another cluster, or was not in it when its database was restored", folder)
 	}
-	if quiet, err = c.isQuiet(ctx); err != nil {
+	if quiet, err = cluster.isQuiet(ctx); err != nil {
 		return 0, err
 	}
 	if quiet {
-		if _, err := c.pool.Exec(ctx, "UPDATE cluster SET recovering = true"); err != nil {
+		if _, err := cluster.pool.Exec(ctx, "UPDATE cluster SET recovering = true"); err != nil {
 			return 0, err
 		}
 	}
-	c.lastSeen.Incarnation = incarnation
-	return c.recoverCopies(ctx, folder, quiet)
+	cluster.lastSeen.Incarnation = incarnation
+	return cluster.recoverCopies(ctx, folder, quiet)
 }
 
 // errInUse reports that a database is not empty and so cannot become another cluster's.
@@ -58,26 +58,26 @@ var errInUse = errors.New("the database is not empty, and of another cluster tha
 	"new one, before any server starts on it")
 
 // adopt makes an empty database that of a folder's cluster, whose own database was lost.
-func (c *Cluster) adopt(ctx context.Context, p lastSeen) error {
+func (cluster *Cluster) adopt(ctx context.Context, seen lastSeen) error {
 	isKey := func(key []byte) bool {
-		return keyCheck(key, p.Cluster) == p.MasterKey
+		return keyCheck(key, seen.Cluster) == seen.MasterKey
 	}
-	if p.MasterKey != "" && !slices.ContainsFunc(c.MasterKeys, isKey) {
+	if seen.MasterKey != "" && !slices.ContainsFunc(cluster.MasterKeys, isKey) {
 		return errMasterKey
 	}
-	done, err := c.pool.Exec(ctx, `UPDATE cluster SET id = $1, incarnation = $2, master_key = $3
-		WHERE joins = 0 AND NOT recovering AND NOT EXISTS (SELECT 1 FROM agent)`, p.Cluster, p.Incarnation, keyCheck(c.MasterKeys[0], p.Cluster))
+	done, err := cluster.pool.Exec(ctx, `UPDATE cluster SET id = $1, incarnation = $2, master_key = $3
+		WHERE joins = 0 AND NOT recovering AND NOT EXISTS (SELECT 1 FROM agent)`, seen.Cluster, seen.Incarnation, keyCheck(cluster.MasterKeys[0], seen.Cluster))
 	if err == nil && done.RowsAffected() == 0 {
 		err = errInUse
 	}
 	if err == nil {
-		c.id = p.Cluster
+		cluster.id = seen.Cluster
 	}
 	return err
 }
 
 // isQuiet reports whether no server of the cluster sends heartbeats.
-func (c *Cluster) isQuiet(ctx context.Context) (bool, error) {
+func (cluster *Cluster) isQuiet(ctx context.Context) (bool, error) {
 	var sums [2]int64
 	for i := range sums {
 		if i > 0 {
@@ -87,7 +87,10 @@ func (c *Cluster) isQuiet(ctx context.Context) (bool, error) {
 			case <-time.After(pollTime + pollEvery):
 			}
 		}
-		if err := c.pool.QueryRow(ctx, "SELECT coalesce(sum(beat), 0)::bigint FROM node").Scan(&sums[i]); err != nil {
+		if err := cluster.pool.QueryRow(
+			ctx,
+			"SELECT coalesce(sum(beat), 0)::bigint FROM node",
+		).Scan(&sums[i]); err != nil {
 			return false, err
 		}
 	}
@@ -95,7 +98,7 @@ func (c *Cluster) isQuiet(ctx context.Context) (bool, error) {
 }
 
 // recoverCopies recovers the agents of a folder whose files were closed properly.
-func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) (n int, err error) {
+func (cluster *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) (count int, err error) {
 	temps, err := os.MkdirTemp("", "satchel-recover-")
 	if err != nil {
 		return 0, err
@@ -105,25 +108,25 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 	for _, record := range records {
 		id := strings.TrimSuffix(filepath.Base(record), ".json")
 		path := filepath.Join(folder, "agents", id+".db")
-		recorded, ok := c.recordedCopy(record, path)
+		recorded, ok := cluster.recordedCopy(record, path)
 		if !ok {
-			c.Log.Warn("an agent's file was not closed properly and is not recovered", "agent", id, "file", path)
+			cluster.Log.Warn("an agent's file was not closed properly and is not recovered", "agent", id, "file", path)
 			continue
 		}
-		missing, err := c.hasLostCommits(ctx, id, recorded.Head, quiet)
+		missing, err := cluster.hasLostCommits(ctx, id, recorded.Head, quiet)
 		if err == nil && missing {
-			if err = c.recoverCopy(
+			if err = cluster.recoverCopy(
 				ctx,
 				id,
 				path,
 				filepath.Join(temps, id),
 				recorded.Head,
 			); err == nil {
-				n++
+				count++
 			}
 		}
 		if agent.ErrorCode(err) == agent.CodeAgentNameExists { // one that was deleted or renamed since
-			c.Log.Warn(
+			cluster.Log.Warn(
 				"an agent is not recovered because another one has its name",
 				"agent", id,
 				"file", path,
@@ -132,25 +135,25 @@ func (c *Cluster) recoverCopies(ctx context.Context, folder string, quiet bool) 
 			err = nil
 		}
 		if err != nil {
-			return n, fmt.Errorf("agent %s: %w", id, err)
+			return count, fmt.Errorf("agent %s: %w", id, err)
 		}
 	}
-	return n, err
+	return count, err
 }
 
 // hasLostCommits reports whether the database lacks an agent's commits up to head, and no server
 // can have continued without them.
-func (c *Cluster) hasLostCommits(ctx context.Context, id string, head int64, quiet bool) (bool, error) {
+func (cluster *Cluster) hasLostCommits(ctx context.Context, id string, head int64, quiet bool) (bool, error) {
 	var now int64
 	var owner string
-	err := c.pool.QueryRow(ctx, "SELECT head, owner FROM agent WHERE id = $1", id).Scan(&now, &owner)
+	err := cluster.pool.QueryRow(ctx, "SELECT head, owner FROM agent WHERE id = $1", id).Scan(&now, &owner)
 	switch {
 	case errors.Is(err, pg.ErrNoRows):
 		return quiet, nil
 	case err != nil || now >= head:
 		return false, err
 	case !quiet && owner != stopped:
-		c.Log.Warn("a server has this agent: stop all servers to recover it", "agent", id)
+		cluster.Log.Warn("a server has this agent: stop all servers to recover it", "agent", id)
 		return false, nil
 	}
 	return true, nil
@@ -158,7 +161,7 @@ func (c *Cluster) hasLostCommits(ctx context.Context, id string, head int64, qui
 
 // recoverCopy writes an agent's file, as of the commit head, to the database. temp is a
 // folder for temporary files.
-func (c *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head int64) error {
+func (cluster *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head int64) error {
 	defer os.RemoveAll(temp)
 	if err := os.MkdirAll(filepath.Join(temp, "agents"), 0o700); err != nil {
 		return err
@@ -170,36 +173,36 @@ func (c *Cluster) recoverCopy(ctx context.Context, id, path, temp string, head i
 	if err != nil {
 		return err
 	}
-	return store.EachFile(temp, c.MasterKeys, func(f store.AgentFile) error {
+	return store.EachFile(temp, cluster.MasterKeys, func(f store.AgentFile) error {
 		if f.ID != id {
 			return nil // the default agent that every folder has
 		}
 		if id == agent.DefaultID {
-			if err := c.importAccess(ctx, f.Access); err != nil {
+			if err := cluster.importAccess(ctx, f.Access); err != nil {
 				return err
 			}
 		}
 		marked := filepath.Join(temp, "marked.db")
-		if err := store.CopyMarked(ctx, f.Path, marked, c.Mark()); err != nil {
+		if err := store.CopyMarked(ctx, f.Path, marked, cluster.Mark()); err != nil {
 			return err
 		}
-		return c.replaceAgent(ctx, f, marked, head)
+		return cluster.replaceAgent(ctx, f, marked, head)
 	})
 }
 
 // replaceAgent makes a file the base of an agent at a commit. A server takes the agent
 // over after Continue.
-func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path string, head int64) error {
+func (cluster *Cluster) replaceAgent(ctx context.Context, agentFile store.AgentFile, path string, head int64) error {
 	var exists bool
-	if err := c.pool.QueryRow(
+	if err := cluster.pool.QueryRow(
 		ctx,
 		"SELECT EXISTS (SELECT 1 FROM agent WHERE id = $1)",
-		f.ID,
+		agentFile.ID,
 	).Scan(&exists); err != nil {
 		return err
 	}
 	if !exists {
-		if err := c.insertAgent(ctx, stopped, f.ID, path, f.Summary); err != nil {
+		if err := cluster.insertAgent(ctx, stopped, agentFile.ID, path, agentFile.Summary); err != nil {
 			return err
 		}
 	}
@@ -208,28 +211,28 @@ func (c *Cluster) replaceAgent(ctx context.Context, f store.AgentFile, path stri
 		return err
 	}
 	defer file.Close()
-	name := f.Summary.Agent.Name
-	err = c.pool.Transact(ctx, func(tx *pg.Tx) error {
+	name := agentFile.Summary.Agent.Name
+	err = cluster.pool.Transact(ctx, func(tx *pg.Tx) error {
 		_, err := tx.Exec(
 			ctx,
 			`UPDATE agent SET owner = $2, head = $3, name = $4, name_key = $5, file_version = $6, deleted = false, `+
 				`info_head = 0, changed = clock_timestamp() WHERE id = $1`,
-			f.ID, stopped, head, name,
+			agentFile.ID, stopped, head, name,
 			agent.NameKey(name),
 			store.FileVersion(),
 		)
 		if err != nil {
 			return err
 		}
-		return putBase(ctx, tx, f.ID, file, head)
+		return putBase(ctx, tx, agentFile.ID, file, head)
 	})
 	return nameError(err, name)
 }
 
 // Continue lets the servers continue from the state of the database, after it was
 // restored or agents were stopped.
-func (c *Cluster) Continue(ctx context.Context) error {
-	return c.pool.ExecBatch(ctx, pg.Batch{
+func (cluster *Cluster) Continue(ctx context.Context) error {
+	return cluster.pool.ExecBatch(ctx, pg.Batch{
 		{SQL: "UPDATE cluster SET incarnation = $1, recovering = false", Args: []any{rand.Text()}},
 		{SQL: "UPDATE agent SET owner = '', changed = clock_timestamp() WHERE owner = $1", Args: []any{stopped}},
 	})

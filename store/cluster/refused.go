@@ -22,22 +22,22 @@ var prober = egress.New(egress.Policy{AllowPrivate: true, DialTimeout: probeTime
 
 // probe checks whether a server refuses connections, and if so makes the loop
 // poll the database. The caller holds mu.
-func (c *Cluster) probe(n *peer) {
-	if n.probed == n.beat {
+func (cluster *Cluster) probe(peer *peer) {
+	if peer.probed == peer.beat {
 		return
 	}
-	n.probed = n.beat
-	session, beat, address := n.Session, n.beat, n.URL
-	c.parts.Go(func() {
+	peer.probed = peer.beat
+	session, beat, address := peer.Session, peer.beat, peer.URL
+	cluster.parts.Go(func() {
 		if !refuses(address) {
 			return
 		}
-		c.mu.Lock()
-		if n := c.nodes[session]; n != nil && n.beat == beat {
+		cluster.mu.Lock()
+		if n := cluster.nodes[session]; n != nil && n.beat == beat {
 			n.refused = true
 		}
-		c.mu.Unlock()
-		c.notify()
+		cluster.mu.Unlock()
+		cluster.notify()
 	})
 }
 

@@ -81,14 +81,14 @@ func (s Signer) Sign(r *http.Request) {
 
 // Verify reports whether a server of this cluster signed a request just now. The error is
 // an ErrSignatureTime if one did at another time.
-func (s Signer) Verify(r *http.Request) (bool, error) {
-	nonce, given, ok := strings.Cut(r.Header.Get(Header), ".")
+func (s Signer) Verify(request *http.Request) (bool, error) {
+	nonce, given, ok := strings.Cut(request.Header.Get(Header), ".")
 	sum, err := base64.RawURLEncoding.DecodeString(given)
 	if !ok || err != nil || len(nonce) != nonceLength {
 		return false, nil
 	}
 	signs := func(key []byte) bool {
-		return hmac.Equal(sum, mac(key, r, nonce))
+		return hmac.Equal(sum, mac(key, request, nonce))
 	}
 	if !slices.ContainsFunc(s.keys, signs) {
 		return false, nil
@@ -106,19 +106,19 @@ func (s Signer) Verify(r *http.Request) (bool, error) {
 
 // Verify is the Signer's, but accepts signatures without a time while a server that makes
 // such is in the cluster, as during an upgrade.
-func (c *Cluster) Verify(r *http.Request) (bool, error) {
-	signed, err := c.Signer.Verify(r)
-	if errors.Is(err, errNoTime) && c.hasOlder(timedSince) {
+func (cluster *Cluster) Verify(r *http.Request) (bool, error) {
+	signed, err := cluster.Signer.Verify(r)
+	if errors.Is(err, errNoTime) && cluster.hasOlder(timedSince) {
 		return true, nil
 	}
 	return signed, err
 }
 
 // hasOlder reports whether a living server writes files of a version before the given one.
-func (c *Cluster) hasOlder(version int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, n := range c.nodes {
+func (cluster *Cluster) hasOlder(version int) bool {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	for _, n := range cluster.nodes {
 		if n.Alive && n.fileVersion < version {
 			return true
 		}
@@ -127,10 +127,10 @@ func (c *Cluster) hasOlder(version int) bool {
 }
 
 // databaseTime returns the time by the clock of the cluster's database.
-func (c *Cluster) databaseTime() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Now().Add(-c.stats.Ahead)
+func (cluster *Cluster) databaseTime() time.Time {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	return time.Now().Add(-cluster.stats.Ahead)
 }
 
 func mac(key []byte, r *http.Request, nonce string) []byte {

@@ -12,52 +12,52 @@ type lags struct {
 	reported time.Duration // by the last heartbeat
 }
 
-func (c *Cluster) beginShipment(s *shipment) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lags.waiting[s] = true
+func (cluster *Cluster) beginShipment(s *shipment) {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	cluster.lags.waiting[s] = true
 }
 
 // endShipmentLocked records the outcome of a commit. The caller holds mu.
-func (c *Cluster) endShipmentLocked(s *shipment, err error) {
-	delete(c.lags.waiting, s)
-	c.lags.longest = max(c.lags.longest, time.Since(s.startedAt))
+func (cluster *Cluster) endShipmentLocked(s *shipment, err error) {
+	delete(cluster.lags.waiting, s)
+	cluster.lags.longest = max(cluster.lags.longest, time.Since(s.startedAt))
 	if errors.Is(err, ErrNotOwner) {
-		c.stats.Fences++
+		cluster.stats.Fences++
 	}
 }
 
-func (c *Cluster) countError() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stats.Errors++
+func (cluster *Cluster) countError() {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	cluster.stats.Errors++
 }
 
 // lagLocked returns how long commits have waited since the last heartbeat. The caller
 // holds mu.
-func (c *Cluster) lagLocked() time.Duration {
-	lag := c.lags.longest
-	for s := range c.lags.waiting {
+func (cluster *Cluster) lagLocked() time.Duration {
+	lag := cluster.lags.longest
+	for s := range cluster.lags.waiting {
 		lag = max(lag, time.Since(s.startedAt))
 	}
 	return lag
 }
 
 // takeLag returns the lag to report in a heartbeat, and resets it.
-func (c *Cluster) takeLag() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lags.reported, c.lags.longest = c.lagLocked(), 0
-	return c.lags.reported
+func (cluster *Cluster) takeLag() time.Duration {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	cluster.lags.reported, cluster.lags.longest = cluster.lagLocked(), 0
+	return cluster.lags.reported
 }
 
 // Stats implements Directory.
-func (c *Cluster) Stats() Stats {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.stats
-	s.Lag = max(c.lags.reported, c.lagLocked())
-	s.Owned = c.owned[c.self.Session]
+func (cluster *Cluster) Stats() Stats {
+	cluster.mu.Lock()
+	defer cluster.mu.Unlock()
+	s := cluster.stats
+	s.Lag = max(cluster.lags.reported, cluster.lagLocked())
+	s.Owned = cluster.owned[cluster.self.Session]
 	return s
 }
 
@@ -67,19 +67,19 @@ const clockTolerance = 2 * time.Second
 // compareClock records by how much this server's clock is ahead of the database's, going
 // by the response to a poll and allowing for the time that it took. The times of
 // schedules and of signatures depend on it.
-func (c *Cluster) compareClock(p pollResult, now time.Time) {
+func (cluster *Cluster) compareClock(result pollResult, now time.Time) {
 	ahead := time.Duration(0)
-	if after := p.startedAt.Sub(p.asOf); after > 0 {
+	if after := result.startedAt.Sub(result.asOf); after > 0 {
 		ahead = after
-	} else if before := now.Sub(p.asOf); before < 0 {
+	} else if before := now.Sub(result.asOf); before < 0 {
 		ahead = before
 	}
-	c.mu.Lock()
-	before := c.stats.Ahead
-	c.stats.Ahead = ahead
-	c.mu.Unlock()
+	cluster.mu.Lock()
+	before := cluster.stats.Ahead
+	cluster.stats.Ahead = ahead
+	cluster.mu.Unlock()
 	if wrong := ahead.Abs() > clockTolerance; wrong && before.Abs() <= clockTolerance {
-		c.Log.Warn(
+		cluster.Log.Warn(
 			"the clocks of this server and of the cluster's database differ: schedules on this "+
 				"server run at the wrong times",
 			"ahead",

@@ -167,20 +167,20 @@ func (b *bucket) pages(ctx context.Context, prefix, delimiter string) (keys, fol
 	}
 }
 
-func (b *bucket) page(ctx context.Context, query url.Values) (p page, err error) {
+func (b *bucket) page(ctx context.Context, query url.Values) (page page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	resp, err := b.send(ctx, http.MethodGet, "", query, nil, 0)
 	if err != nil {
-		return p, err
+		return page, err
 	}
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err == nil {
-		err = xml.Unmarshal(raw, &p)
+		err = xml.Unmarshal(raw, &page)
 	}
 	if err != nil {
-		return p, fmt.Errorf("read the bucket's list: %w", err)
+		return page, fmt.Errorf("read the bucket's list: %w", err)
 	}
-	return p, nil
+	return page, nil
 }

@@ -45,17 +45,17 @@ func findGap(id string, all []object, at int64) *gap {
 
 // gapBefore returns what is missing between the snapshot of a generation and an object;
 // nil if nothing is. Objects that were merged into one with a later time are not missing.
-func gapBefore(id string, generation []object, o object, at int64) *gap {
-	c := chainOf(generation, at)
-	if len(c) == 0 {
+func gapBefore(id string, generation []object, object object, at int64) *gap {
+	objects := chainOf(generation, at)
+	if len(objects) == 0 {
 		for _, other := range generation {
 			if other.level == levelSnapshots {
 				return nil
 			}
 		}
-		return &gap{what: fmt.Sprintf("the snapshot %s/%s/%d/… is missing", id, o.generation, levelSnapshots)}
+		return &gap{what: fmt.Sprintf("the snapshot %s/%s/%d/… is missing", id, object.generation, levelSnapshots)}
 	}
-	end := c[len(c)-1]
+	end := objects[len(objects)-1]
 	for _, other := range generation {
 		if other.at > at && other.first <= end.last+1 && other.last > end.last {
 			return nil
@@ -64,7 +64,7 @@ func gapBefore(id string, generation []object, o object, at int64) *gap {
 	return &gap{what: fmt.Sprintf(
 		"the transactions %d to %d after the object %s/%s are missing",
 		end.last+1,
-		o.first-1,
+		object.first-1,
 		id,
 		end.name(),
 	)}

@@ -56,8 +56,8 @@ func mergesOf(generation []object, level int, window time.Duration, now time.Tim
 			windows[o.at/window.Milliseconds()] = append(windows[o.at/window.Milliseconds()], o)
 		}
 	}
-	for n, parts := range windows {
-		end := time.UnixMilli((n + 1) * window.Milliseconds())
+	for count, parts := range windows {
+		end := time.UnixMilli((count + 1) * window.Milliseconds())
 		if now.Sub(end) < settled || level > levelCommits && hasUnmerged(generation, level-1, end) {
 			continue
 		}

@@ -29,26 +29,26 @@ type position struct {
 	Name string           `json:"name"`
 }
 
-func (r *Replicator) positionsPath() string {
-	return filepath.Join(r.Path, "replica.json")
+func (replicator *Replicator) positionsPath() string {
+	return filepath.Join(replicator.Path, "replica.json")
 }
 
 // load reads the positions; without them, every agent gets a new snapshot.
-func (r *Replicator) load() {
-	raw, err := os.ReadFile(r.positionsPath())
+func (replicator *Replicator) load() {
+	raw, err := os.ReadFile(replicator.positionsPath())
 	var p positions
 	if err == nil {
 		p, err = decodePositions(raw)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		r.Log.Warn("all replicas start again with a snapshot", "error", err)
+		replicator.Log.Warn("all replicas start again with a snapshot", "error", err)
 	}
-	r.used = err == nil && p.Target == r.Target.String()
-	if !r.used {
+	replicator.used = err == nil && p.Target == replicator.Target.String()
+	if !replicator.used {
 		return
 	}
 	for id, at := range p.Agents {
-		r.agents[id] = &replicated{
+		replicator.agents[id] = &replicated{
 			at:      at.At,
 			end:     at.At,
 			base:    at.Base,
@@ -57,8 +57,8 @@ func (r *Replicator) load() {
 			resumed: true,
 		}
 	}
-	if err := r.loadSaved(); err != nil {
-		r.Log.Warn("read the commits that wait for their upload", "error", err)
+	if err := replicator.loadSaved(); err != nil {
+		replicator.Log.Warn("read the commits that wait for their upload", "error", err)
 	}
 }
 
@@ -92,74 +92,74 @@ func (a *replicated) positionLocked() (position, bool) {
 }
 
 // append appends an agent's position to the file if it changed.
-func (r *Replicator) append(id string) {
-	r.saving.Lock()
-	defer r.saving.Unlock()
-	defer r.removeSaved(id)
-	r.mu.Lock()
-	a := r.agents[id]
+func (replicator *Replicator) append(id string) {
+	replicator.saving.Lock()
+	defer replicator.saving.Unlock()
+	defer replicator.removeSaved(id)
+	replicator.mu.Lock()
+	replicated := replicator.agents[id]
 	var at position
 	stands := false
-	if a != nil && a.unsaved {
-		at, stands = a.positionLocked()
+	if replicated != nil && replicated.unsaved {
+		at, stands = replicated.positionLocked()
 	}
 	if stands {
-		a.unsaved, r.changed = false, r.changed || !r.saved
+		replicated.unsaved, replicator.changed = false, replicator.changed || !replicator.saved
 	}
-	r.mu.Unlock()
+	replicator.mu.Unlock()
 	switch {
 	case !stands:
 		return
-	case !r.saved:
-		r.saveLocked()
+	case !replicator.saved:
+		replicator.saveLocked()
 		return
 	}
 	raw, err := json.Marshal(positions{Agents: map[string]position{id: at}})
 	var file *os.File
 	if err == nil {
-		file, err = os.OpenFile(r.positionsPath(), os.O_WRONLY|os.O_APPEND, 0o600)
+		file, err = os.OpenFile(replicator.positionsPath(), os.O_WRONLY|os.O_APPEND, 0o600)
 	}
 	if err == nil {
 		_, err = file.Write(append(raw, '\n'))
 		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
-		r.saved = false // the file may end in half a line: all are written next time
+		replicator.saved = false // the file may end in half a line: all are written next time
 	}
 }
 
 // save writes all positions if any changed.
-func (r *Replicator) save() {
-	r.saving.Lock()
-	defer r.saving.Unlock()
-	r.saveLocked()
+func (replicator *Replicator) save() {
+	replicator.saving.Lock()
+	defer replicator.saving.Unlock()
+	replicator.saveLocked()
 }
 
 // saveLocked is save for a caller that holds saving. Nothing is written before the target
 // is prepared for the first time: the file says that it has been used.
-func (r *Replicator) saveLocked() {
-	r.mu.Lock()
-	p := positions{Target: r.Target.String(), Agents: map[string]position{}}
-	for id, a := range r.agents {
+func (replicator *Replicator) saveLocked() {
+	replicator.mu.Lock()
+	p := positions{Target: replicator.Target.String(), Agents: map[string]position{}}
+	for id, a := range replicator.agents {
 		if at, stands := a.positionLocked(); stands {
 			p.Agents[id] = at
 		}
 		a.unsaved = false
 	}
-	changed := r.changed && (r.used || r.prepared)
-	r.changed = r.changed && !changed
-	r.mu.Unlock()
+	changed := replicator.changed && (replicator.used || replicator.prepared)
+	replicator.changed = replicator.changed && !changed
+	replicator.mu.Unlock()
 	if !changed {
 		return
 	}
 	raw, err := json.Marshal(p)
 	if err == nil {
-		err = os.WriteFile(r.positionsPath()+".new", append(raw, '\n'), 0o600)
+		err = os.WriteFile(replicator.positionsPath()+".new", append(raw, '\n'), 0o600)
 	}
 	if err == nil {
-		err = os.Rename(r.positionsPath()+".new", r.positionsPath())
+		err = os.Rename(replicator.positionsPath()+".new", replicator.positionsPath())
 	}
-	if r.saved = err == nil; err != nil {
-		r.Log.Warn("replicas will start again with snapshots at the next start", "error", err)
+	if replicator.saved = err == nil; err != nil {
+		replicator.Log.Warn("replicas will start again with snapshots at the next start", "error", err)
 	}
 }

@@ -105,78 +105,78 @@ type baseline struct {
 }
 
 // New returns a Replicator, to be passed as the sink when the folder is opened.
-func New(o Options) *Replicator {
-	if o.Now == nil {
-		o.Now = time.Now
+func New(options Options) *Replicator {
+	if options.Now == nil {
+		options.Now = time.Now
 	}
-	r := &Replicator{Options: o, agents: map[string]*replicated{}}
+	replicator := &Replicator{Options: options, agents: map[string]*replicated{}}
 	backoff := work.Exponential(time.Second, time.Minute)
-	r.uploads = work.New(work.Options[string]{
-		Run:     r.upload,
+	replicator.uploads = work.New(work.Options[string]{
+		Run:     replicator.upload,
 		Limit:   uploadsAtOnce,
 		Backoff: backoff,
-		Now:     o.Now,
-		OnError: r.onError,
+		Now:     options.Now,
+		OnError: replicator.onError,
 	})
-	r.snapshots = work.New(work.Options[string]{
-		Run:     r.snapshot,
+	replicator.snapshots = work.New(work.Options[string]{
+		Run:     replicator.snapshot,
 		Limit:   snapshotsAtOnce,
 		Backoff: backoff,
-		Now:     o.Now,
-		OnError: r.onError,
+		Now:     options.Now,
+		OnError: replicator.onError,
 	})
-	r.tidying = work.New(work.Options[string]{
-		Run:     r.tidy,
+	replicator.tidying = work.New(work.Options[string]{
+		Run:     replicator.tidy,
 		Backoff: work.Exponential(time.Minute, time.Hour),
-		Now:     o.Now,
-		OnError: r.onError,
+		Now:     options.Now,
+		OnError: replicator.onError,
 	})
-	r.load()
-	r.prepare()
-	return r
+	replicator.load()
+	replicator.prepare()
+	return replicator
 }
 
 // Start starts uploading what the folder's agents have committed since the folder was
 // opened. Call it once.
-func (r *Replicator) Start(ctx context.Context, f *store.Folder) {
-	r.folder = f
-	r.uploads.Start(ctx)
-	ctx, r.stop = context.WithCancel(ctx)
-	r.done = make(chan struct{})
-	r.snapshots.Start(ctx)
-	r.tidying.Start(ctx)
-	go r.watch(ctx)
+func (replicator *Replicator) Start(ctx context.Context, f *store.Folder) {
+	replicator.folder = f
+	replicator.uploads.Start(ctx)
+	ctx, replicator.stop = context.WithCancel(ctx)
+	replicator.done = make(chan struct{})
+	replicator.snapshots.Start(ctx)
+	replicator.tidying.Start(ctx)
+	go replicator.watch(ctx)
 }
 
 // prepare prepares the target unless that has been done.
-func (r *Replicator) prepare() {
-	r.mu.Lock()
-	prepared := r.prepared
-	r.mu.Unlock()
+func (replicator *Replicator) prepare() {
+	replicator.mu.Lock()
+	prepared := replicator.prepared
+	replicator.mu.Unlock()
 	if prepared {
 		return
 	}
-	if err := r.Target.storage.prepare(r.used); err != nil {
-		r.onError("", err)
+	if err := replicator.Target.storage.prepare(replicator.used); err != nil {
+		replicator.onError("", err)
 		return
 	}
-	r.mu.Lock()
-	r.prepared = true
-	r.mu.Unlock()
+	replicator.mu.Lock()
+	replicator.prepared = true
+	replicator.mu.Unlock()
 }
 
 // watch compares the agents with what is known about their replicas, every compareEvery.
-func (r *Replicator) watch(ctx context.Context) {
-	defer close(r.done)
+func (replicator *Replicator) watch(ctx context.Context) {
+	defer close(replicator.done)
 	ticker := time.NewTicker(compareEvery)
 	defer ticker.Stop()
-	tidied := r.Now()
-	r.prepare()
-	r.compare(ctx)
-	for _, id := range r.ids(func(a *replicated) bool {
+	tidied := replicator.Now()
+	replicator.prepare()
+	replicator.compare(ctx)
+	for _, id := range replicator.ids(func(a *replicated) bool {
 		return a.resumed && len(a.pending) > 0
 	}) {
-		r.uploads.Enqueue(id)
+		replicator.uploads.Enqueue(id)
 	}
 	for {
 		select {
@@ -184,12 +184,12 @@ func (r *Replicator) watch(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		r.prepare()
-		r.compare(ctx)
-		r.save()
-		if now := r.Now(); now.Sub(tidied) >= tidyEvery {
+		replicator.prepare()
+		replicator.compare(ctx)
+		replicator.save()
+		if now := replicator.Now(); now.Sub(tidied) >= tidyEvery {
 			tidied = now
-			r.tidyAll(ctx)
+			replicator.tidyAll(ctx)
 		}
 	}
 }
@@ -197,24 +197,24 @@ func (r *Replicator) watch(ctx context.Context) {
 // compare requests a snapshot of every agent that has no replica, and captures the rest
 // of files that are not as they were left: after a kill, the remaining commits are
 // captured; after a change by another program, a snapshot is needed.
-func (r *Replicator) compare(ctx context.Context) {
-	for _, db := range r.folder.Agents() {
+func (replicator *Replicator) compare(ctx context.Context) {
+	for _, db := range replicator.folder.Agents() {
 		if db.Problem() != nil || ctx.Err() != nil {
 			continue
 		}
-		r.mu.Lock()
-		a, known := r.agents[db.ID()]
+		replicator.mu.Lock()
+		a, known := replicator.agents[db.ID()]
 		var at capture.Position
 		if known {
 			at = a.at
 		}
-		r.mu.Unlock()
+		replicator.mu.Unlock()
 		switch {
 		case !known:
-			r.Lost(db.ID(), nil)
+			replicator.Lost(db.ID(), nil)
 		case at.Generation != "" && !db.CapturedAt(at):
 			if err := db.CaptureRest(ctx); err != nil && !errors.Is(err, store.ErrClosed) {
-				r.Lost(db.ID(), err)
+				replicator.Lost(db.ID(), err)
 			}
 		}
 	}
@@ -222,47 +222,51 @@ func (r *Replicator) compare(ctx context.Context) {
 
 // Stop stops everything but uploads, so that the folder can be closed. It may be called
 // twice.
-func (r *Replicator) Stop() {
-	if r.stop == nil {
+func (replicator *Replicator) Stop() {
+	if replicator.stop == nil {
 		return
 	}
-	r.stop()
-	<-r.done
-	r.snapshots.Stop()
-	r.tidying.Stop()
+	replicator.stop()
+	<-replicator.done
+	replicator.snapshots.Stop()
+	replicator.tidying.Stop()
 }
 
 // Close uploads the queued commits, within a few seconds, and stops. Call it once the
 // folder is closed: commits made while closing it are uploaded too.
-func (r *Replicator) Close() {
-	if r.stop == nil {
+func (replicator *Replicator) Close() {
+	if replicator.stop == nil {
 		return
 	}
-	r.Stop()
-	r.uploads.Stop()
+	replicator.Stop()
+	replicator.uploads.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
-	r.flush(ctx)
-	r.save()
-	r.stop = nil
+	replicator.flush(ctx)
+	replicator.save()
+	replicator.stop = nil
 }
 
 // flush uploads the queued commits.
-func (r *Replicator) flush(ctx context.Context) {
+func (replicator *Replicator) flush(ctx context.Context) {
 	slots := make(chan struct{}, uploadsAtOnce)
 	var running sync.WaitGroup
-	for _, id := range r.ids(func(a *replicated) bool {
+	for _, id := range replicator.ids(func(a *replicated) bool {
 		return a.hasPending() || a.deleted
 	}) {
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
 			for more := true; more; {
-				if _, err := r.upload(ctx, id); err != nil {
-					r.Log.Warn("the newest changes of an agent are not in its replica", "agent", id, "error", err)
+				if _, err := replicator.upload(ctx, id); err != nil {
+					replicator.Log.Warn(
+						"the newest changes of an agent are not in its replica",
+						"agent", id,
+						"error", err,
+					)
 					return
 				}
-				more = r.hasPending(id)
+				more = replicator.hasPending(id)
 			}
 		})
 	}
@@ -270,10 +274,10 @@ func (r *Replicator) flush(ctx context.Context) {
 }
 
 // hasPending reports whether an agent has commits to upload.
-func (r *Replicator) hasPending(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := r.agents[id]
+func (replicator *Replicator) hasPending(id string) bool {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	a := replicator.agents[id]
 	return a != nil && a.hasPending()
 }
 
@@ -291,10 +295,10 @@ func (a *replicated) oldest() time.Time {
 }
 
 // ids returns the ids of the agents for which are returns true.
-func (r *Replicator) ids(are func(*replicated) bool) (ids []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for id, a := range r.agents {
+func (replicator *Replicator) ids(are func(*replicated) bool) (ids []string) {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	for id, a := range replicator.agents {
 		if are(a) {
 			ids = append(ids, id)
 		}
@@ -304,26 +308,26 @@ func (r *Replicator) ids(are func(*replicated) bool) (ids []string) {
 
 // agentLocked returns the state of an agent's replica, creating it if needed. The caller
 // holds mu.
-func (r *Replicator) agentLocked(id string) *replicated {
-	a := r.agents[id]
+func (replicator *Replicator) agentLocked(id string) *replicated {
+	a := replicator.agents[id]
 	if a == nil {
 		a = &replicated{}
-		r.agents[id] = a
+		replicator.agents[id] = a
 	}
 	return a
 }
 
 // onError logs the first of several failures.
-func (r *Replicator) onError(id string, err error) {
-	r.mu.Lock()
-	first := r.failed == nil
-	r.failed = err
-	r.mu.Unlock()
+func (replicator *Replicator) onError(id string, err error) {
+	replicator.mu.Lock()
+	first := replicator.failed == nil
+	replicator.failed = err
+	replicator.mu.Unlock()
 	level := slog.LevelDebug
 	if first {
 		level = slog.LevelError
 	}
-	r.Log.Log(
+	replicator.Log.Log(
 		context.Background(),
 		level,
 		"replicas cannot be brought up to date, and are tried again",
@@ -332,13 +336,13 @@ func (r *Replicator) onError(id string, err error) {
 	)
 }
 
-func (r *Replicator) succeeded() {
-	r.mu.Lock()
-	recovered := r.failed != nil
-	r.failed = nil
-	r.mu.Unlock()
+func (replicator *Replicator) succeeded() {
+	replicator.mu.Lock()
+	recovered := replicator.failed != nil
+	replicator.failed = nil
+	replicator.mu.Unlock()
 	if recovered {
-		r.Log.Info("replicas are being updated again")
+		replicator.Log.Info("replicas are being updated again")
 	}
 }
 
@@ -351,12 +355,12 @@ type Status struct {
 }
 
 // Status returns the state of all replicas.
-func (r *Replicator) Status() Status {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := Status{Target: r.Target.String(), Failure: r.failed}
-	now := r.Now()
-	for _, a := range r.agents {
+func (replicator *Replicator) Status() Status {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	s := Status{Target: replicator.Target.String(), Failure: replicator.failed}
+	now := replicator.Now()
+	for _, a := range replicator.agents {
 		if a.hasPending() {
 			s.Behind = max(s.Behind, now.Sub(a.oldest()))
 		}

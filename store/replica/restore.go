@@ -17,19 +17,19 @@ import (
 )
 
 // Replicas lists the replicas of a target.
-func Replicas(ctx context.Context, t Target) (all []agent.Replica, err error) {
-	ids, err := t.storage.folders(ctx)
+func Replicas(ctx context.Context, target Target) (all []agent.Replica, err error) {
+	ids, err := target.storage.folders(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the replicas: %w", err)
 	}
 	for _, id := range ids {
-		i, err := readInfo(ctx, t.storage, id)
+		i, err := readInfo(ctx, target.storage, id)
 		if errors.Is(err, errNoObject) {
 			continue
 		} else if err != nil {
 			return nil, err
 		}
-		objects, err := listObjects(ctx, t.storage, id+"/")
+		objects, err := listObjects(ctx, target.storage, id+"/")
 		if err != nil {
 			return nil, err
 		}
@@ -41,45 +41,45 @@ func Replicas(ctx context.Context, t Target) (all []agent.Replica, err error) {
 	return all, nil
 }
 
-func describe(id string, i info, objects []object) agent.Replica {
-	r := agent.Replica{
+func describe(id string, info info, objects []object) agent.Replica {
+	replica := agent.Replica{
 		ID:      id,
-		Name:    i.Name,
+		Name:    info.Name,
 		Objects: len(objects),
 	}
-	if i.DeletedAt != nil {
-		r.Deleted = *i.DeletedAt
+	if info.DeletedAt != nil {
+		replica.Deleted = *info.DeletedAt
 	}
 	for _, o := range objects {
-		if at := time.UnixMilli(o.at); o.level == levelSnapshots && (r.From.IsZero() || at.Before(r.From)) {
-			r.From = at
+		if at := time.UnixMilli(o.at); o.level == levelSnapshots && (replica.From.IsZero() || at.Before(replica.From)) {
+			replica.From = at
 		}
 	}
 	if c := chain(objects, endOfTime); len(c) > 0 {
-		r.To = time.UnixMilli(c[len(c)-1].at)
+		replica.To = time.UnixMilli(c[len(c)-1].at)
 	}
 	if g := findGap(id, objects, endOfTime); g != nil {
-		r.Problem = g.Error()
+		replica.Problem = g.Error()
 	}
-	return r
+	return replica
 }
 
 const endOfTime = 1<<63 - 1
 
 // Find returns the replica of an agent, by id or else by name.
-func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error) {
+func Find(ctx context.Context, target Target, idOrName string) (agent.Replica, error) {
 	if idOrName != "" &&
 		!strings.ContainsAny(idOrName, `/\`) &&
 		idOrName != ".." &&
 		idOrName != "." {
-		i, err := readInfo(ctx, t.storage, idOrName)
+		i, err := readInfo(ctx, target.storage, idOrName)
 		if err == nil {
 			return agent.Replica{ID: idOrName, Name: i.Name}, nil
 		} else if !errors.Is(err, errNoObject) {
 			return agent.Replica{}, err
 		}
 	}
-	all, err := Replicas(ctx, t)
+	all, err := Replicas(ctx, target)
 	if err != nil {
 		return agent.Replica{}, err
 	}
@@ -88,7 +88,7 @@ func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error)
 	})
 	switch len(named) {
 	case 0:
-		return agent.Replica{}, fmt.Errorf("no agent %q in %s", idOrName, t)
+		return agent.Replica{}, fmt.Errorf("no agent %q in %s", idOrName, target)
 	case 1:
 		return named[0], nil
 	}
@@ -101,7 +101,7 @@ func Find(ctx context.Context, t Target, idOrName string) (agent.Replica, error)
 	return agent.Replica{}, fmt.Errorf(
 		"%d agents in %s are called %q: name one by its id, %s",
 		len(named),
-		t,
+		target,
 		idOrName,
 		strings.Join(ids, " or "),
 	)
@@ -116,12 +116,12 @@ const fetchAtOnce = 8
 // and the newest time before it.
 func Restore(
 	ctx context.Context,
-	t Target,
+	target Target,
 	id string,
 	at time.Time,
 	path string,
 ) (last time.Time, err error) {
-	objects, err := listObjects(ctx, t.storage, id+"/")
+	objects, err := listObjects(ctx, target.storage, id+"/")
 	if err != nil {
 		return last, err
 	}
@@ -143,7 +143,7 @@ func Restore(
 	if err != nil {
 		return last, err
 	}
-	bad, err := applyAll(ctx, t.storage, id, parts, file)
+	bad, err := applyAll(ctx, target.storage, id, parts, file)
 	if err != nil && bad != nil && ctx.Err() == nil {
 		err = damagedObject(id, objects, *bad, err)
 	}
@@ -157,7 +157,7 @@ func Restore(
 // is missing or damaged, if that is why it fails.
 func applyAll(
 	ctx context.Context,
-	s storage,
+	storage storage,
 	id string,
 	parts []object,
 	file *os.File,
@@ -184,7 +184,7 @@ func applyAll(
 				return
 			}
 			go func() {
-				file, err := fetch(ctx, s, id+"/"+o.name(), dir)
+				file, err := fetch(ctx, storage, id+"/"+o.name(), dir)
 				one <- fetched{file, err}
 			}()
 		}

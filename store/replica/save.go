@@ -17,30 +17,34 @@ import (
 
 // savedFolder returns the folder of the files that keep writes, each with the commits of
 // one agent.
-func (r *Replicator) savedFolder() string {
-	return filepath.Join(r.Path, "replica")
+func (replicator *Replicator) savedFolder() string {
+	return filepath.Join(replicator.Path, "replica")
 }
 
-func (r *Replicator) savedPath(id string) string {
-	return filepath.Join(r.savedFolder(), id)
+func (replicator *Replicator) savedPath(id string) string {
+	return filepath.Join(replicator.savedFolder(), id)
 }
 
 // saveCommits saves an agent's pending commits to a file, since a checkpoint lets them leave the
 // -wal. Until then a kill loses none: the next start captures them again.
-func (r *Replicator) saveCommits(id string) {
-	r.saving.Lock()
-	defer r.saving.Unlock()
-	r.mu.Lock()
-	a := r.agents[id]
+func (replicator *Replicator) saveCommits(id string) {
+	replicator.saving.Lock()
+	defer replicator.saving.Unlock()
+	replicator.mu.Lock()
+	a := replicator.agents[id]
 	if a == nil || len(a.pending) == 0 {
-		r.mu.Unlock()
+		replicator.mu.Unlock()
 		return
 	}
 	waiting := slices.Clone(a.pending)
 	a.saved = waiting[len(waiting)-1].TXID
-	r.mu.Unlock()
-	if err := writeCommits(r.savedPath(id), waiting); err != nil {
-		r.Log.Warn("after a kill the replica of an agent will begin anew with a snapshot", "agent", id, "error", err)
+	replicator.mu.Unlock()
+	if err := writeCommits(replicator.savedPath(id), waiting); err != nil {
+		replicator.Log.Warn(
+			"after a kill the replica of an agent will begin anew with a snapshot",
+			"agent", id,
+			"error", err,
+		)
 	}
 }
 
@@ -67,37 +71,37 @@ func writeCommits(path string, commits []capture.Commit) error {
 
 // removeSaved removes the file that keep wrote once all its commits are uploaded and the file
 // of positions says so. The caller holds saving.
-func (r *Replicator) removeSaved(id string) {
-	r.mu.Lock()
-	a := r.agents[id]
+func (replicator *Replicator) removeSaved(id string) {
+	replicator.mu.Lock()
+	a := replicator.agents[id]
 	done := a != nil &&
 		a.saved > 0 &&
 		(len(a.pending) == 0 || a.pending[0].First > a.saved)
 	if done {
 		a.saved = 0
 	}
-	r.mu.Unlock()
+	replicator.mu.Unlock()
 	if done {
-		if err := store.RemoveIfExists(r.savedPath(id)); err != nil {
-			r.Log.Debug("a file of uploaded commits stays", "agent", id, "error", err)
+		if err := store.RemoveIfExists(replicator.savedPath(id)); err != nil {
+			replicator.Log.Debug("a file of uploaded commits stays", "agent", id, "error", err)
 		}
 	}
 }
 
 // loadSaved reads the kept commits of all agents. Those that continue an agent's replica
 // are pending again; files without such commits are removed.
-func (r *Replicator) loadSaved() error {
-	entries, err := os.ReadDir(r.savedFolder())
+func (replicator *Replicator) loadSaved() error {
+	entries, err := os.ReadDir(replicator.savedFolder())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range entries {
-		a := r.agents[e.Name()]
+		a := replicator.agents[e.Name()]
 		if a != nil {
-			a.pending = savedAfter(r.savedPath(e.Name()), a.end)
+			a.pending = savedAfter(replicator.savedPath(e.Name()), a.end)
 		}
 		if a == nil || len(a.pending) == 0 {
-			err = errors.Join(err, os.Remove(r.savedPath(e.Name())))
+			err = errors.Join(err, os.Remove(replicator.savedPath(e.Name())))
 			continue
 		}
 		last := a.pending[len(a.pending)-1].Position
@@ -105,7 +109,7 @@ func (r *Replicator) loadSaved() error {
 		for _, c := range a.pending {
 			a.size += int64(len(c.Data))
 		}
-		r.waiting += a.size
+		replicator.waiting += a.size
 	}
 	return err
 }

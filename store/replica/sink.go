@@ -7,53 +7,53 @@ import (
 )
 
 // Resume implements capture.Sink.
-func (r *Replicator) Resume(id string) (at capture.Position, used uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := r.agentLocked(id)
+func (replicator *Replicator) Resume(id string) (at capture.Position, used uint64) {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	a := replicator.agentLocked(id)
 	at = a.at
 	a.at = capture.Position{} // the file is open
 	return at, a.sent
 }
 
 // Committed implements capture.Sink.
-func (r *Replicator) Committed(id string) {
-	now := r.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if a := r.agentLocked(id); a.uncaptured.IsZero() {
+func (replicator *Replicator) Committed(id string) {
+	now := replicator.Now()
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	if a := replicator.agentLocked(id); a.uncaptured.IsZero() {
 		a.uncaptured = now
-		r.uploads.EnqueueAt(id, now.Add(collectTime))
+		replicator.uploads.EnqueueAt(id, now.Add(collectTime))
 	}
 }
 
 // Commit implements capture.Sink. It accepts no commit beyond the limits, nor any of an
 // abandoned generation, before the next snapshot.
-func (r *Replicator) Commit(id string, c capture.Commit) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a, size := r.agentLocked(id), int64(len(c.Data))
-	if c.Generation == a.ended {
+func (replicator *Replicator) Commit(id string, commit capture.Commit) bool {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	replicated, size := replicator.agentLocked(id), int64(len(commit.Data))
+	if commit.Generation == replicated.ended {
 		return false
 	}
-	if a.size+size > maxWaiting || r.waiting+size > maxAllWaiting {
-		r.Log.Warn(
+	if replicated.size+size > maxWaiting || replicator.waiting+size > maxAllWaiting {
+		replicator.Log.Warn(
 			"too many changes of an agent are waiting for their upload: a snapshot will replace them",
 			"agent",
 			id,
 		)
-		r.dropLocked(a)
-		r.lostLocked(id, a)
+		replicator.dropLocked(replicated)
+		replicator.lostLocked(id, replicated)
 		return false
 	}
-	if len(a.pending) == 0 {
-		a.since = time.UnixMilli(c.Began)
-		r.uploads.EnqueueAt(id, r.Now().Add(collectTime))
+	if len(replicated.pending) == 0 {
+		replicated.since = time.UnixMilli(commit.Began)
+		replicator.uploads.EnqueueAt(id, replicator.Now().Add(collectTime))
 	}
-	a.uncaptured = time.Time{}
-	a.pending = append(a.pending, c)
-	a.size += size
-	r.waiting += size
+	replicated.uncaptured = time.Time{}
+	replicated.pending = append(replicated.pending, commit)
+	replicated.size += size
+	replicator.waiting += size
 	return true
 }
 
@@ -61,31 +61,31 @@ func (r *Replicator) Commit(id string, c capture.Commit) bool {
 const uploadTime = 10 * time.Second
 
 // Uploading implements capture.Sink.
-func (r *Replicator) Uploading(id string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := r.agents[id]
-	return a != nil && len(a.pending) > 0 && r.Now().Sub(a.since) < uploadTime
+func (replicator *Replicator) Uploading(id string) bool {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	a := replicator.agents[id]
+	return a != nil && len(a.pending) > 0 && replicator.Now().Sub(a.since) < uploadTime
 }
 
 // Checkpointed implements capture.Sink. The position is saved at once: the next
 // commit may begin the -wal again.
-func (r *Replicator) Checkpointed(id string, at capture.Position) {
-	r.mu.Lock()
-	waits := r.checkpointedLocked(id, at)
-	r.mu.Unlock()
+func (replicator *Replicator) Checkpointed(id string, at capture.Position) {
+	replicator.mu.Lock()
+	waits := replicator.checkpointedLocked(id, at)
+	replicator.mu.Unlock()
 	if waits {
-		r.saveCommits(id)
+		replicator.saveCommits(id)
 	}
-	r.append(id)
+	replicator.append(id)
 }
 
 // checkpointedLocked replaces the newest position, pending or uploaded, with one of the
 // same transaction that identifies it after the checkpoint, unless there is a newer
 // commit. It reports whether there are pending commits that may leave the -wal now. The
 // caller holds mu.
-func (r *Replicator) checkpointedLocked(id string, at capture.Position) (waits bool) {
-	a := r.agentLocked(id)
+func (replicator *Replicator) checkpointedLocked(id string, at capture.Position) (waits bool) {
+	a := replicator.agentLocked(id)
 	n := len(a.pending)
 	stands := &a.end
 	if n > 0 {
@@ -100,57 +100,58 @@ func (r *Replicator) checkpointedLocked(id string, at capture.Position) (waits b
 }
 
 // dropLocked drops the pending commits.
-func (r *Replicator) dropLocked(a *replicated) {
-	r.waiting -= a.size
+func (replicator *Replicator) dropLocked(a *replicated) {
+	replicator.waiting -= a.size
 	a.pending, a.size, a.uncaptured = nil, 0, time.Time{}
 	a.dropped++
 }
 
 // lostLocked requests a snapshot that begins a new generation.
-func (r *Replicator) lostLocked(id string, a *replicated) {
+func (replicator *Replicator) lostLocked(id string, a *replicated) {
 	if a.resumed { // it is not known whether the replica ends before the waiting commits
-		r.dropLocked(a)
+		replicator.dropLocked(a)
 		a.resumed = false
 	}
 	a.lost++
-	a.restarts, r.changed = true, true
+	a.restarts, replicator.changed = true, true
 	a.at, a.end, a.sent = capture.Position{}, capture.Position{}, 0
-	r.snapshots.Enqueue(id)
+	replicator.snapshots.Enqueue(id)
 }
 
 // Lost implements capture.Sink.
-func (r *Replicator) Lost(id string, reason error) {
+func (replicator *Replicator) Lost(id string, reason error) {
 	if reason != nil {
-		r.Log.Info("the replica of an agent starts again with a snapshot", "agent", id, "reason", reason)
+		replicator.Log.Info("the replica of an agent starts again with a snapshot", "agent", id, "reason", reason)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
 	// A file that is opened for a snapshot has no position either; that is not a new
 	// loss.
-	if a := r.agentLocked(id); reason != nil || !a.restarts {
-		r.lostLocked(id, a)
+	if a := replicator.agentLocked(id); reason != nil || !a.restarts {
+		replicator.lostLocked(id, a)
 	}
 }
 
 // Closed implements capture.Sink.
-func (r *Replicator) Closed(id string, at capture.Position) {
-	r.mu.Lock()
-	r.agentLocked(id).at, r.changed = at, true
-	waits := r.checkpointedLocked(id, at)
-	r.mu.Unlock()
+func (replicator *Replicator) Closed(id string, at capture.Position) {
+	replicator.mu.Lock()
+	replicator.agentLocked(id).at, replicator.changed = at, true
+	waits := replicator.checkpointedLocked(id, at)
+	replicator.mu.Unlock()
 	if waits {
-		r.saveCommits(id)
+		replicator.saveCommits(id)
 	}
-	r.append(id)
+	replicator.append(id)
 }
 
 // Deleted implements capture.Sink. The replica is kept for Options.Keep, like every
 // agent's past.
-func (r *Replicator) Deleted(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := r.agentLocked(id)
-	r.dropLocked(a)
-	a.at, a.end, a.sent, a.deleted, a.restarts, r.changed = capture.Position{}, capture.Position{}, 0, true, false, true
-	r.uploads.Enqueue(id)
+func (replicator *Replicator) Deleted(id string) {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	a := replicator.agentLocked(id)
+	replicator.dropLocked(a)
+	a.at, a.end, a.sent, a.deleted, a.restarts, replicator.changed =
+		capture.Position{}, capture.Position{}, 0, true, false, true
+	replicator.uploads.Enqueue(id)
 }

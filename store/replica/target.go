@@ -84,9 +84,9 @@ func openFolder(path string, u *url.URL) (Target, error) {
 	return Target{path, &folder{root: path}}, err
 }
 
-func openBucket(u *url.URL, getenv func(string) string) (Target, error) {
-	prefix := strings.Trim(u.Path, "/")
-	query := u.Query()
+func openBucket(address *url.URL, getenv func(string) string) (Target, error) {
+	prefix := strings.Trim(address.Path, "/")
+	query := address.Query()
 	region := cmp.Or(query.Get("region"), getenv("AWS_REGION"), "us-east-1")
 	b := &bucket{
 		prefix: prefix,
@@ -102,9 +102,9 @@ func openBucket(u *url.URL, getenv func(string) string) (Target, error) {
 	query.Del("region")
 	query.Del("endpoint")
 	switch {
-	case u.User != nil:
+	case address.User != nil:
 		return Target{}, errors.New("must not contain credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
-	case !bucketName().MatchString(u.Host):
+	case !bucketName().MatchString(address.Host):
 		return Target{}, errors.New("does not name a bucket: s3://BUCKET/PREFIX")
 	case prefix != "" && !prefixName().MatchString(prefix) || strings.Contains(prefix, ".."):
 		return Target{}, errors.New("has a prefix of other characters than letters, digits, and -._/")
@@ -113,7 +113,7 @@ func openBucket(u *url.URL, getenv func(string) string) (Target, error) {
 	case b.key.ID == "" || b.key.Secret == "":
 		return Target{}, errors.New("needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
 	}
-	b.base = "https://" + u.Host + ".s3." + region + ".amazonaws.com/"
+	b.base = "https://" + address.Host + ".s3." + region + ".amazonaws.com/"
 	if endpoint != "" {
 		e, err := url.Parse(endpoint)
 		if err != nil ||
@@ -124,10 +124,10 @@ func openBucket(u *url.URL, getenv func(string) string) (Target, error) {
 			e.RawQuery != "" {
 			return Target{}, errors.New("has an endpoint that is not a URL like https://minio.example.com:9000")
 		}
-		b.base = e.Scheme + "://" + e.Host + "/" + u.Host + "/"
+		b.base = e.Scheme + "://" + e.Host + "/" + address.Host + "/"
 	}
 	if prefix != "" {
 		b.prefix += "/"
 	}
-	return Target{u.Redacted(), b}, nil
+	return Target{address.Redacted(), b}, nil
 }

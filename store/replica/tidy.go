@@ -19,44 +19,44 @@ const mergeAtOnce = 16
 
 // tidyAll enqueues all replicas for tidying, including those of agents that are idle or
 // were deleted.
-func (r *Replicator) tidyAll(ctx context.Context) {
-	ids, err := r.Target.storage.folders(ctx)
+func (replicator *Replicator) tidyAll(ctx context.Context) {
+	ids, err := replicator.Target.storage.folders(ctx)
 	if err != nil {
-		r.onError("", fmt.Errorf("list the replicas: %w", err))
+		replicator.onError("", fmt.Errorf("list the replicas: %w", err))
 	}
 	for _, id := range ids {
-		r.tidying.Enqueue(id)
+		replicator.tidying.Enqueue(id)
 	}
 }
 
 // tidy merges an agent's objects and removes those that are no longer needed.
-func (r *Replicator) tidy(ctx context.Context, id string) (work.Next, error) {
-	r.mu.Lock()
-	if a := r.agents[id]; a != nil {
+func (replicator *Replicator) tidy(ctx context.Context, id string) (work.Next, error) {
+	replicator.mu.Lock()
+	if a := replicator.agents[id]; a != nil {
 		a.merging = false
 	}
-	r.mu.Unlock()
-	i, err := readInfo(ctx, r.Target.storage, id)
+	replicator.mu.Unlock()
+	info, err := readInfo(ctx, replicator.Target.storage, id)
 	if errors.Is(err, errNoObject) {
 		return work.Next{}, nil // not one of our replicas
 	} else if err != nil {
 		return work.Next{}, err
 	}
-	if i.DeletedAt != nil && r.Now().Sub(*i.DeletedAt) > r.Keep {
-		return work.Next{}, r.removeAll(ctx, id)
+	if info.DeletedAt != nil && replicator.Now().Sub(*info.DeletedAt) > replicator.Keep {
+		return work.Next{}, replicator.removeAll(ctx, id)
 	}
-	objects, err := listObjects(ctx, r.Target.storage, id+"/")
+	objects, err := listObjects(ctx, replicator.Target.storage, id+"/")
 	if err != nil {
 		return work.Next{}, err
 	}
-	merges, remove := plan(objects, r.Now(), r.Keep)
+	merges, remove := plan(objects, replicator.Now(), replicator.Keep)
 	for _, m := range merges {
-		if err := r.merge(ctx, id, m); err != nil {
+		if err := replicator.merge(ctx, id, m); err != nil {
 			return work.Next{}, fmt.Errorf("merge %s: %w", m.result.name(), err)
 		}
 	}
 	for _, o := range remove {
-		if err := r.Target.storage.remove(ctx, id+"/"+o.name()); err != nil {
+		if err := replicator.Target.storage.remove(ctx, id+"/"+o.name()); err != nil {
 			return work.Next{}, err
 		}
 	}
@@ -64,32 +64,32 @@ func (r *Replicator) tidy(ctx context.Context, id string) (work.Next, error) {
 }
 
 // removeAll removes a replica, its name last.
-func (r *Replicator) removeAll(ctx context.Context, id string) error {
-	keys, err := r.Target.storage.list(ctx, id+"/")
+func (replicator *Replicator) removeAll(ctx context.Context, id string) error {
+	keys, err := replicator.Target.storage.list(ctx, id+"/")
 	if err != nil {
 		return err
 	}
 	for _, key := range keys {
 		if key != infoKey(id) {
-			if err := r.Target.storage.remove(ctx, key); err != nil {
+			if err := replicator.Target.storage.remove(ctx, key); err != nil {
 				return err
 			}
 		}
 	}
-	return r.Target.storage.remove(ctx, infoKey(id))
+	return replicator.Target.storage.remove(ctx, infoKey(id))
 }
 
 // merge merges several objects into one.
-func (r *Replicator) merge(ctx context.Context, id string, m merge) error {
-	dir, err := os.MkdirTemp(filepath.Join(r.Path, "tmp"), "merge-")
+func (replicator *Replicator) merge(ctx context.Context, id string, merge merge) error {
+	dir, err := os.MkdirTemp(filepath.Join(replicator.Path, "tmp"), "merge-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	made := "" // the path of the result so far
-	for rest := m.parts; len(rest) > 0; {
+	for rest := merge.parts; len(rest) > 0; {
 		n := min(len(rest), mergeAtOnce)
-		if made, err = r.mergeSome(ctx, id, dir, made, rest[:n]); err != nil {
+		if made, err = replicator.mergeSome(ctx, id, dir, made, rest[:n]); err != nil {
 			return err
 		}
 		rest = rest[n:]
@@ -103,9 +103,9 @@ func (r *Replicator) merge(ctx context.Context, id string, m merge) error {
 	if err != nil {
 		return err
 	}
-	return r.Target.storage.put(
+	return replicator.Target.storage.put(
 		ctx,
-		id+"/"+m.result.name(),
+		id+"/"+merge.result.name(),
 		file,
 		info.Size(),
 	)
@@ -113,7 +113,7 @@ func (r *Replicator) merge(ctx context.Context, id string, m merge) error {
 
 // mergeSome merges a file, unless it is "", with objects that follow it, and
 // returns the path of the result.
-func (r *Replicator) mergeSome(ctx context.Context, id, dir, made string, parts []object) (string, error) {
+func (replicator *Replicator) mergeSome(ctx context.Context, id, dir, made string, parts []object) (string, error) {
 	var inputs []io.Reader
 	if made != "" {
 		file, err := os.Open(made)
@@ -126,7 +126,7 @@ func (r *Replicator) mergeSome(ctx context.Context, id, dir, made string, parts 
 		inputs = append(inputs, file)
 	}
 	for _, o := range parts {
-		file, err := fetch(ctx, r.Target.storage, id+"/"+o.name(), dir)
+		file, err := fetch(ctx, replicator.Target.storage, id+"/"+o.name(), dir)
 		if err != nil {
 			return "", err
 		}
@@ -143,8 +143,8 @@ func (r *Replicator) mergeSome(ctx context.Context, id, dir, made string, parts 
 }
 
 // fetch reads an object into a temporary file of dir.
-func fetch(ctx context.Context, s storage, key, dir string) (*os.File, error) {
-	body, err := s.get(ctx, key)
+func fetch(ctx context.Context, storage storage, key, dir string) (*os.File, error) {
+	body, err := storage.get(ctx, key)
 	if err != nil {
 		return nil, err
 	}

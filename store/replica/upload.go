@@ -24,15 +24,15 @@ const (
 )
 
 // upload uploads an agent's oldest pending commits as one object.
-func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
-	r.capture(id)
-	if err := r.align(ctx, id); err != nil {
+func (replicator *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
+	replicator.capture(id)
+	if err := replicator.align(ctx, id); err != nil {
 		return work.Next{}, err
 	}
-	batch, dropped := r.batch(id)
+	batch, dropped := replicator.batch(id)
 	if len(batch) == 0 {
-		r.append(id)
-		return work.Next{}, r.describe(ctx, id)
+		replicator.append(id)
+		return work.Next{}, replicator.describe(ctx, id)
 	}
 	first, last := batch[0], batch[len(batch)-1]
 	o := object{
@@ -42,10 +42,10 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 		last:       last.TXID,
 		at:         last.Time,
 	}
-	r.append(id) // includes the commits about to be sent
+	replicator.append(id) // includes the commits about to be sent
 	raw, err := mergeCommits(ctx, batch)
 	if err == nil {
-		err = r.Target.storage.put(
+		err = replicator.Target.storage.put(
 			ctx,
 			id+"/"+o.name(),
 			bytes.NewReader(raw),
@@ -55,35 +55,35 @@ func (r *Replicator) upload(ctx context.Context, id string) (work.Next, error) {
 	if err != nil {
 		return work.Next{}, err
 	}
-	r.succeeded()
-	next := r.uploaded(id, len(batch), dropped, int64(len(raw)))
-	r.append(id)
-	return next, r.describe(ctx, id)
+	replicator.succeeded()
+	next := replicator.uploaded(id, len(batch), dropped, int64(len(raw)))
+	replicator.append(id)
+	return next, replicator.describe(ctx, id)
 }
 
 // capture makes package capture read an agent's new commits from the -wal.
-func (r *Replicator) capture(id string) {
-	r.mu.Lock()
-	a := r.agents[id]
+func (replicator *Replicator) capture(id string) {
+	replicator.mu.Lock()
+	a := replicator.agents[id]
 	noted := a != nil && !a.uncaptured.IsZero()
 	if noted {
 		a.uncaptured = time.Time{} // commits from now on are noted again
 	}
-	r.mu.Unlock()
+	replicator.mu.Unlock()
 	if !noted {
 		return
 	}
-	if db := r.agent(id); db != nil {
+	if db := replicator.agent(id); db != nil {
 		db.Capture()
 	}
 }
 
 // batch returns the oldest pending commits of one generation, and records that they are
 // about to be sent.
-func (r *Replicator) batch(id string) (batch []capture.Commit, dropped int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a, size := r.agents[id], 0
+func (replicator *Replicator) batch(id string) (batch []capture.Commit, dropped int) {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	a, size := replicator.agents[id], 0
 	if a == nil {
 		return nil, 0
 	}
@@ -114,38 +114,38 @@ func mergeCommits(ctx context.Context, batch []capture.Commit) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// uploaded records that the oldest n commits are uploaded, and returns when the next
+// uploaded records that the oldest count commits are uploaded, and returns when the next
 // upload is due.
-func (r *Replicator) uploaded(id string, n, dropped int, size int64) (next work.Next) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := r.agentLocked(id)
-	if a.dropped != dropped {
-		return work.Next{Again: len(a.pending) > 0}
+func (replicator *Replicator) uploaded(id string, count, dropped int, size int64) (next work.Next) {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	replicated := replicator.agentLocked(id)
+	if replicated.dropped != dropped {
+		return work.Next{Again: len(replicated.pending) > 0}
 	}
-	r.advanceEndLocked(a, n)
-	a.base.Since += size
-	if a.hasPending() {
-		next.At = a.oldest().Add(collectTime)
+	replicator.advanceEndLocked(replicated, count)
+	replicated.base.Since += size
+	if replicated.hasPending() {
+		next.At = replicated.oldest().Add(collectTime)
 	}
-	if !a.merging {
-		a.merging = true
-		r.tidying.EnqueueAt(id, r.Now().Add(mergeEvery))
+	if !replicated.merging {
+		replicated.merging = true
+		replicator.tidying.EnqueueAt(id, replicator.Now().Add(mergeEvery))
 	}
-	if a.base.due(r.Now()) {
-		r.snapshots.Enqueue(id)
+	if replicated.base.due(replicator.Now()) {
+		replicator.snapshots.Enqueue(id)
 	}
 	return next
 }
 
 // advanceEndLocked records that the replica has the oldest n commits, which are
 // then no longer kept. The caller holds mu.
-func (r *Replicator) advanceEndLocked(a *replicated, n int) {
+func (replicator *Replicator) advanceEndLocked(a *replicated, n int) {
 	for _, c := range a.pending[:n] {
 		a.size -= int64(len(c.Data))
-		r.waiting -= int64(len(c.Data))
+		replicator.waiting -= int64(len(c.Data))
 	}
-	a.end, a.sent, a.unsaved, r.changed = a.pending[n-1].Position, 0, true, true
+	a.end, a.sent, a.unsaved, replicator.changed = a.pending[n-1].Position, 0, true, true
 	a.pending = append([]capture.Commit(nil), a.pending[n:]...)
 	if len(a.pending) > 0 {
 		a.since = time.UnixMilli(a.pending[0].Began)
@@ -156,16 +156,17 @@ func (r *Replicator) advanceEndLocked(a *replicated, n int) {
 // the position in the file of positions, or at most after the upload that was
 // in progress. Waiting commits that it already has are not uploaded again. If
 // it ends elsewhere, a new snapshot replaces the waiting commits.
-func (r *Replicator) align(ctx context.Context, id string) error {
-	r.mu.Lock()
-	a := r.agents[id]
-	if a == nil || !a.resumed || len(a.pending) == 0 {
-		r.mu.Unlock()
+func (replicator *Replicator) align(ctx context.Context, id string) error {
+	replicator.mu.Lock()
+	replicated := replicator.agents[id]
+	if replicated == nil || !replicated.resumed || len(replicated.pending) == 0 {
+		replicator.mu.Unlock()
 		return nil
 	}
-	generation, from, to, dropped := a.end.Generation, a.end.TXID, max(a.end.TXID, a.sent), a.dropped
-	r.mu.Unlock()
-	objects, err := listObjects(ctx, r.Target.storage, id+"/"+generation+"/")
+	generation, from, to, dropped :=
+		replicated.end.Generation, replicated.end.TXID, max(replicated.end.TXID, replicated.sent), replicated.dropped
+	replicator.mu.Unlock()
+	objects, err := listObjects(ctx, replicator.Target.storage, id+"/"+generation+"/")
 	if err != nil {
 		return err
 	}
@@ -173,27 +174,27 @@ func (r *Replicator) align(ctx context.Context, id string) error {
 	if len(c) > 0 {
 		end = c[len(c)-1].last
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if a = r.agentLocked(id); a.dropped != dropped {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	if replicated = replicator.agentLocked(id); replicated.dropped != dropped {
 		return nil
 	}
-	if last := a.pending[len(a.pending)-1]; end < from ||
+	if last := replicated.pending[len(replicated.pending)-1]; end < from ||
 		end > to ||
 		end > last.TXID ||
 		continuesAfter(objects, end) ||
 		last.Generation != generation {
-		a.ended = generation
-		r.lostLocked(id, a)
+		replicated.ended = generation
+		replicator.lostLocked(id, replicated)
 		return nil
 	}
-	a.resumed = false
+	replicated.resumed = false
 	uploaded := 0
-	for uploaded < len(a.pending) && a.pending[uploaded].TXID <= end {
+	for uploaded < len(replicated.pending) && replicated.pending[uploaded].TXID <= end {
 		uploaded++
 	}
 	if uploaded > 0 {
-		r.advanceEndLocked(a, uploaded)
+		replicator.advanceEndLocked(replicated, uploaded)
 	}
 	return nil
 }
@@ -222,58 +223,65 @@ func (b baseline) due(now time.Time) bool {
 }
 
 // snapshot uploads a snapshot of an agent if one is needed.
-func (r *Replicator) snapshot(ctx context.Context, id string) (work.Next, error) {
-	r.mu.Lock()
-	a := r.agentLocked(id)
-	lost, fresh, needed := a.lost, a.restarts, a.restarts || a.base.due(r.Now())
-	r.mu.Unlock()
-	db := r.agent(id)
+func (replicator *Replicator) snapshot(ctx context.Context, id string) (work.Next, error) {
+	replicator.mu.Lock()
+	replicated := replicator.agentLocked(id)
+	lost, fresh, needed :=
+		replicated.lost, replicated.restarts, replicated.restarts || replicated.base.due(replicator.Now())
+	replicator.mu.Unlock()
+	db := replicator.agent(id)
 	if db == nil || !needed {
-		r.forgetIfGone(id, db != nil)
+		replicator.forgetIfGone(id, db != nil)
 		return work.Next{}, nil
 	}
 	// A small object first shows whether the target can be reached.
-	if err := r.putInfo(ctx, id, info{ID: id, Name: db.Agent().Name}); err != nil {
+	if err := replicator.putInfo(ctx, id, info{ID: id, Name: db.Agent().Name}); err != nil {
 		return work.Next{}, err
 	}
-	at, size, err := r.putSnapshot(ctx, db, fresh)
+	at, size, err := replicator.putSnapshot(ctx, db, fresh)
 	if errors.Is(err, store.ErrClosed) {
 		return work.Next{}, nil // the next start makes the snapshot
 	} else if err != nil {
 		return work.Next{}, err
 	}
-	r.succeeded()
-	again := r.recordSnapshot(id, at, size, lost, db.Agent().Name)
-	r.append(id)
+	replicator.succeeded()
+	again := replicator.recordSnapshot(id, at, size, lost, db.Agent().Name)
+	replicator.append(id)
 	return work.Next{Again: again}, nil
 }
 
 // recordSnapshot records that a snapshot was uploaded, and reports whether another one is needed.
 // lost is the count of reasons from before it was made.
-func (r *Replicator) recordSnapshot(id string, at capture.Position, size int64, lost int, name string) (again bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a := r.agentLocked(id)
-	a.name, r.changed = name, true
-	if a.lost != lost {
+func (replicator *Replicator) recordSnapshot(
+	id string,
+	at capture.Position,
+	size int64,
+	lost int,
+	name string,
+) (again bool) {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	replicated := replicator.agentLocked(id)
+	replicated.name, replicator.changed = name, true
+	if replicated.lost != lost {
 		return true
 	}
-	a.restarts, a.deleted = false, false
-	a.base = baseline{
+	replicated.restarts, replicated.deleted = false, false
+	replicated.base = baseline{
 		Generation: at.Generation,
 		At:         at.Time,
 		Size:       size,
 	}
-	if a.end.Generation != at.Generation {
-		a.end = at
+	if replicated.end.Generation != at.Generation {
+		replicated.end = at
 	}
-	a.unsaved = true
+	replicated.unsaved = true
 	return false
 }
 
 // agent returns the agent with this id, or nil if it does not exist or cannot be opened.
-func (r *Replicator) agent(id string) *store.DB {
-	db, err := r.folder.Agent(id)
+func (replicator *Replicator) agent(id string) *store.DB {
+	db, err := replicator.folder.Agent(id)
 	if err != nil || db.ID() != id || db.Problem() != nil {
 		return nil
 	}
@@ -281,22 +289,22 @@ func (r *Replicator) agent(id string) *store.DB {
 }
 
 // forgetIfGone forgets an agent that is not there, unless it was deleted.
-func (r *Replicator) forgetIfGone(id string, exists bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if a := r.agents[id]; !exists && a != nil && !a.deleted {
-		r.dropLocked(a)
-		delete(r.agents, id)
+func (replicator *Replicator) forgetIfGone(id string, exists bool) {
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	if a := replicator.agents[id]; !exists && a != nil && !a.deleted {
+		replicator.dropLocked(a)
+		delete(replicator.agents, id)
 	}
 }
 
 // putSnapshot uploads a snapshot through a temporary file.
-func (r *Replicator) putSnapshot(
+func (replicator *Replicator) putSnapshot(
 	ctx context.Context,
 	db *store.DB,
 	fresh bool,
 ) (at capture.Position, size int64, err error) {
-	temp, err := os.CreateTemp(filepath.Join(r.Path, "tmp"), "snapshot-")
+	temp, err := os.CreateTemp(filepath.Join(replicator.Path, "tmp"), "snapshot-")
 	if err != nil {
 		return at, 0, err
 	}
@@ -320,7 +328,7 @@ func (r *Replicator) putSnapshot(
 		last:       at.TXID,
 		at:         at.Time,
 	}
-	return at, size, r.Target.storage.put(
+	return at, size, replicator.Target.storage.put(
 		ctx,
 		db.ID()+"/"+o.name(),
 		temp,
@@ -337,12 +345,12 @@ type info struct {
 
 func infoKey(id string) string { return id + "/agent.json" }
 
-func (r *Replicator) putInfo(ctx context.Context, id string, i info) error {
+func (replicator *Replicator) putInfo(ctx context.Context, id string, i info) error {
 	raw, err := json.Marshal(i)
 	if err != nil {
 		return err
 	}
-	return r.Target.storage.put(
+	return replicator.Target.storage.put(
 		ctx,
 		infoKey(id),
 		bytes.NewReader(raw),
@@ -351,32 +359,32 @@ func (r *Replicator) putInfo(ctx context.Context, id string, i info) error {
 }
 
 // describe updates agent.json if the agent was renamed or deleted.
-func (r *Replicator) describe(ctx context.Context, id string) error {
-	r.mu.Lock()
+func (replicator *Replicator) describe(ctx context.Context, id string) error {
+	replicator.mu.Lock()
 	var known replicated
-	if a := r.agents[id]; a != nil {
+	if a := replicator.agents[id]; a != nil {
 		known.deleted, known.name = a.deleted, a.name
 	}
-	r.mu.Unlock()
+	replicator.mu.Unlock()
 	i := info{ID: id, Name: known.name}
-	if db := r.agent(id); db != nil {
+	if db := replicator.agent(id); db != nil {
 		i.Name = db.Agent().Name
 	}
 	if known.deleted {
-		now := r.Now().UTC()
+		now := replicator.Now().UTC()
 		i.DeletedAt = &now
 	} else if i.Name == known.name || known.name == "" { // the first snapshot writes it
 		return nil
 	}
-	if err := r.putInfo(ctx, id, i); err != nil {
+	if err := replicator.putInfo(ctx, id, i); err != nil {
 		return fmt.Errorf("describe the replica: %w", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if a := r.agents[id]; a != nil && known.deleted {
-		delete(r.agents, id)
+	replicator.mu.Lock()
+	defer replicator.mu.Unlock()
+	if a := replicator.agents[id]; a != nil && known.deleted {
+		delete(replicator.agents, id)
 	} else if a != nil {
-		a.name, r.changed = i.Name, true
+		a.name, replicator.changed = i.Name, true
 	}
 	return nil
 }

@@ -44,23 +44,23 @@ const (
 // chunk contains it adds the parts of a compound, otherwise compounds that end with
 // the word, otherwise the most similar words that chunks contain. corrected holds
 // the most similar ones by the word of the query.
-func (x *Text) Expand(w Words, e Expansion) (expanded Words, corrected map[string]string, err error) {
-	c, err := x.open()
-	if err != nil || c.chunks == 0 {
-		return w, nil, err
+func (x *Text) Expand(words Words, expansion Expansion) (expanded Words, corrected map[string]string, err error) {
+	corpus, err := x.open()
+	if err != nil || corpus.chunks == 0 {
+		return words, nil, err
 	}
-	languages, err := x.languages(c, e.Languages)
+	languages, err := x.languages(corpus, expansion.Languages)
 	if err != nil {
 		return nil, nil, err
 	}
 	ex := &expander{
 		Text:      x,
-		Expansion: e,
-		corpus:    c,
+		Expansion: expansion,
+		corpus:    corpus,
 		languages: languages,
 		corrected: map[string]string{},
 	}
-	for _, word := range w {
+	for _, word := range words {
 		if word.Plain && len(word.Ways) == 1 && len(word.Ways[0].Text) <= maxTermBytes {
 			if word, err = ex.expand(word); err != nil {
 				return nil, nil, err
@@ -123,38 +123,38 @@ func (x *Text) occurTogether(words []string) (bool, error) {
 	return postings.Overlap(lists[0], lists[1]), nil
 }
 
-func (ex *expander) expand(w Word) (Word, error) {
-	text := w.Ways[0].Text
+func (ex *expander) expand(word Word) (Word, error) {
+	text := word.Ways[0].Text
 	for _, v := range terms.Variants(text) {
-		w.Ways = append(w.Ways, Way{Text: v})
+		word.Ways = append(word.Ways, Way{Text: v})
 	}
-	if err := ex.addForms(&w, text); err != nil {
-		return w, err
+	if err := ex.addForms(&word, text); err != nil {
+		return word, err
 	}
-	for _, way := range w.Ways {
+	for _, way := range word.Ways {
 		if has, err := ex.occurs(way.Text); err != nil || has {
-			return w, err
+			return word, err
 		}
 	}
 	if split, err := ex.split(text); err != nil || split {
-		return w, err
+		return word, err
 	}
 	if tails, err := ex.compoundsEnding(text); err != nil {
-		return w, err
+		return word, err
 	} else if len(tails) > 0 {
-		return w, ex.add(&w, tails, compoundShare)
+		return word, ex.add(&word, tails, compoundShare)
 	}
 	if ex.IsSpelled != nil && ex.IsSpelled(text) {
-		return w, nil
+		return word, nil
 	}
 	near, err := ex.similarWords(text)
 	for _, n := range near {
-		w.Ways = append(w.Ways, Way{Text: n, Share: similarShare})
+		word.Ways = append(word.Ways, Way{Text: n, Share: similarShare})
 	}
 	if len(near) > 0 {
 		ex.corrected[text] = near[0]
 	}
-	return w, err
+	return word, err
 }
 
 // occurs reports whether some chunk contains a word. It does not read all of them,
@@ -184,11 +184,11 @@ func (x *Text) countTerms(list []string) (map[string]int, error) {
 }
 
 // addForms adds the other forms of a word, and compounds that begin with it.
-func (ex *expander) addForms(w *Word, text string) error {
+func (ex *expander) addForms(word *Word, text string) error {
 	own := terms.Stemmed(text)
 	var forms, compounds []string
-	for _, l := range ex.languages {
-		stems := []string{l.Stem(text), l.Stem(terms.Fold(text)), l.Stem(own)}
+	for _, language := range ex.languages {
+		stems := []string{language.Stem(text), language.Stem(terms.Fold(text)), language.Stem(own)}
 		prefix := commonPrefix(stems[:2])
 		if utf8.RuneCountInString(prefix) < minStem {
 			continue
@@ -200,17 +200,17 @@ func (ex *expander) addForms(w *Word, text string) error {
 		for _, term := range list {
 			switch {
 			case term == own:
-			case slices.Contains(stems, l.Stem(term)) || slices.Contains(stems, term):
+			case slices.Contains(stems, language.Stem(term)) || slices.Contains(stems, term):
 				forms = append(forms, term)
-			case l.Compounds && utf8.RuneCountInString(prefix) >= minPart && len(term) >= len(prefix)+minWord:
+			case language.Compounds && utf8.RuneCountInString(prefix) >= minPart && len(term) >= len(prefix)+minWord:
 				compounds = append(compounds, term)
 			}
 		}
 	}
-	if err := ex.add(w, forms, 1); err != nil {
+	if err := ex.add(word, forms, 1); err != nil {
 		return err
 	}
-	return ex.add(w, compounds, compoundShare)
+	return ex.add(word, compounds, compoundShare)
 }
 
 // add adds the most frequent of some terms as ways to write a word.
@@ -287,9 +287,9 @@ func (ex *expander) split(text string) (bool, error) {
 // compoundsEnding returns the indexed compounds that end with a word, in any of its forms. It
 // reads the whole vocabulary, so it finds none if that is large.
 func (ex *expander) compoundsEnding(text string) (found []string, err error) {
-	for _, l := range ex.languages {
-		stem := l.Stem(text)
-		if !l.Compounds ||
+	for _, language := range ex.languages {
+		stem := language.Stem(text)
+		if !language.Compounds ||
 			utf8.RuneCountInString(text) < minPart ||
 			len(stem) < minWord ||
 			ex.corpus.chunks >= largeVocabulary {
@@ -300,7 +300,7 @@ func (ex *expander) compoundsEnding(text string) (found []string, err error) {
 			return nil, err
 		}
 		for _, term := range list {
-			if strings.Index(term, stem) >= minWord-1 && strings.HasSuffix(l.Stem(term), stem) {
+			if strings.Index(term, stem) >= minWord-1 && strings.HasSuffix(language.Stem(term), stem) {
 				found = append(found, term)
 			}
 		}

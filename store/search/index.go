@@ -81,12 +81,12 @@ const cachedLookups = 16
 // segments returns the segments listed by heads; it reads missing ones with
 // load. A segment for which there is no room is nil.
 func (c *Index[K]) segments(owner K, dims int, heads []Head, load func(Head) (*segment, error)) ([]*segment, error) {
-	a, list, missing := c.lookup(owner, heads)
+	ownerSegments, list, missing := c.lookup(owner, heads)
 	if missing == 0 {
 		return list, nil
 	}
-	a.loading.Lock()
-	defer a.loading.Unlock()
+	ownerSegments.loading.Lock()
+	defer ownerSegments.loading.Unlock()
 	_, list, _ = c.lookup(owner, heads) // another search may have read them
 	for i, h := range heads {
 		size := segmentBytes(dims, h.Records)
@@ -94,7 +94,7 @@ func (c *Index[K]) segments(owner K, dims int, heads []Head, load func(Head) (*s
 			continue
 		}
 		s, err := load(h)
-		c.keep(owner, a, h.ID, s, size, err)
+		c.keep(owner, ownerSegments, h.ID, s, size, err)
 		if err != nil {
 			return nil, err
 		}
@@ -104,37 +104,37 @@ func (c *Index[K]) segments(owner K, dims int, heads []Head, load func(Head) (*s
 }
 
 // lookup returns what is in memory, and drops the owner's outdated segments.
-func (c *Index[K]) lookup(owner K, heads []Head) (a *ownerSegments, list []*segment, missing int) {
+func (c *Index[K]) lookup(owner K, heads []Head) (segments *ownerSegments, list []*segment, missing int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a = c.owners[owner]
-	if a == nil {
-		a = &ownerSegments{segments: map[int64]*cachedSegment{}}
+	segments = c.owners[owner]
+	if segments == nil {
+		segments = &ownerSegments{segments: map[int64]*cachedSegment{}}
 		if c.owners == nil {
 			c.owners = map[K]*ownerSegments{}
 		}
-		c.owners[owner] = a
+		c.owners[owner] = segments
 	}
 	c.clock++
-	a.turn++
-	a.used = c.clock
+	segments.turn++
+	segments.used = c.clock
 	list = make([]*segment, len(heads))
 	for i, h := range heads {
-		if k := a.segments[h.ID]; k != nil {
-			k.turn = a.turn
+		if k := segments.segments[h.ID]; k != nil {
+			k.turn = segments.turn
 			list[i] = k.segment
 		} else {
 			missing++
 		}
 	}
-	for id, k := range a.segments {
-		if a.turn-k.turn > cachedLookups {
-			delete(a.segments, id)
-			a.bytes -= k.bytes
+	for id, k := range segments.segments {
+		if segments.turn-k.turn > cachedLookups {
+			delete(segments.segments, id)
+			segments.bytes -= k.bytes
 			c.used -= k.bytes
 		}
 	}
-	return a, list, missing
+	return segments, list, missing
 }
 
 // reserve makes room for a segment by evicting other owners, and reports whether
@@ -162,24 +162,25 @@ func (c *Index[K]) reserve(owner K, size int64) bool {
 // keep stores a segment in the space from reserve, or frees the space.
 func (c *Index[K]) keep(
 	owner K,
-	a *ownerSegments,
+	segments *ownerSegments,
 	id int64,
-	s *segment,
+	segment *segment,
 	size int64,
 	failed error,
 ) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if failed != nil || c.owners[owner] != a || a.segments[id] != nil { // or it has been evicted in the meantime
+	// or it has been evicted in the meantime
+	if failed != nil || c.owners[owner] != segments || segments.segments[id] != nil {
 		c.used -= size
 		return
 	}
-	a.segments[id] = &cachedSegment{
-		segment: s,
+	segments.segments[id] = &cachedSegment{
+		segment: segment,
 		bytes:   size,
-		turn:    a.turn,
+		turn:    segments.turn,
 	}
-	a.bytes += size
+	segments.bytes += size
 }
 
 // Drop removes an owner.

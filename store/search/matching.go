@@ -73,20 +73,20 @@ func (m *Matches) add(h hit) {
 	}
 }
 
-// Also adds to m those of the given chunks that match.
-func (x *Text) Also(m *Matches, seqs []int64) error {
-	if len(m.terms) == 0 {
+// Also adds to matches those of the given chunks that match.
+func (x *Text) Also(matches *Matches, seqs []int64) error {
+	if len(matches.terms) == 0 {
 		return nil
 	}
 	if _, err := x.open(); err != nil {
 		return err
 	}
-	r := x.newRanker(m)
+	ranker := x.newRanker(matches)
 	for _, seq := range seqs {
-		if _, ok := m.Scores[seq]; ok {
+		if _, ok := matches.Scores[seq]; ok {
 			continue
 		}
-		h, err := r.rate(seq)
+		h, err := ranker.rate(seq)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (x *Text) Also(m *Matches, seqs []int64) error {
 		if in, err := x.sees(seq); err != nil {
 			return err
 		} else if in {
-			m.add(h)
+			matches.add(h)
 		}
 	}
 	return nil
@@ -131,14 +131,14 @@ func (x *Text) open() (corpus, error) {
 const fewMembers = 20_000
 
 func (x *Text) readMembers() error {
-	var n int
+	var count int
 	if x.Source == 0 {
 		return nil
 	}
-	if err := x.value(&n, "SELECT chunks FROM sources WHERE seq = ?", x.Source); err != nil || n > fewMembers {
+	if err := x.value(&count, "SELECT chunks FROM sources WHERE seq = ?", x.Source); err != nil || count > fewMembers {
 		return err
 	}
-	x.members = make([]int64, 0, n)
+	x.members = make([]int64, 0, count)
 	rows, err := x.Query("SELECT seq FROM chunks WHERE source_id = ?", x.SourceID)
 	if err != nil {
 		return err
@@ -197,10 +197,10 @@ const (
 
 // list returns the chunks that contain a term. Unless all is set, it is cut if
 // there are many chunks and more than half of them contain the term.
-func (x *Text) list(key termKey, all bool) (l postings.List, err error) {
-	l, ok := x.lists[key]
-	if ok && !(l.Cut && all) {
-		return l, nil
+func (x *Text) list(key termKey, all bool) (list postings.List, err error) {
+	list, ok := x.lists[key]
+	if ok && !(list.Cut && all) {
+		return list, nil
 	}
 	limit := 0
 	if !all && x.index.Rows > 2*fewChunks {
@@ -209,15 +209,15 @@ func (x *Text) list(key termKey, all bool) (l postings.List, err error) {
 	switch words := terms.Terms(key.text); {
 	case len(words) == 0:
 	case key.prefix:
-		l, err = x.prefixed(words[0])
+		list, err = x.prefixed(words[0])
 	case len(words) == 1:
-		l, err = x.index.Term(words[0], false, limit)
+		list, err = x.index.Term(words[0], false, limit)
 	default:
-		l, err = x.phrase(words)
+		list, err = x.phrase(words)
 	}
-	x.lists[key] = l
-	x.rows += len(l.Rows)
-	return l, err
+	x.lists[key] = list
+	x.rows += len(list.Rows)
+	return list, err
 }
 
 func (x *Text) prefixed(prefix string) (postings.List, error) {

@@ -125,28 +125,28 @@ func (w rated) reachedWeight(list []term, counts []int32, norm float64) (best fl
 	return max(best, own/(own+norm))
 }
 
-// top returns the n best chunks. It goes through the lists of all terms at once and,
-// once n have been found, only considers chunks whose terms can add up to more than
+// top returns the count best chunks. It goes through the lists of all terms at once and,
+// once count have been found, only considers chunks whose terms can add up to more than
 // the last of them (Turtle and Flood's MaxScore).
-func (x *Text) top(m *Matches, n int) ([]hit, error) {
-	r := x.newRanker(m)
-	light := r.sortCursors()
-	sums := make([]float64, len(r.cursors)+1) // maximum sum of the first cursors
-	for i, c := range r.cursors {
-		sums[i+1] = sums[i] + c.maxScore/m.best
+func (x *Text) top(matches *Matches, count int) ([]hit, error) {
+	ranker := x.newRanker(matches)
+	light := ranker.sortCursors()
+	sums := make([]float64, len(ranker.cursors)+1) // maximum sum of the first cursors
+	for i, c := range ranker.cursors {
+		sums[i+1] = sums[i] + c.maxScore/matches.best
 	}
 	var found []hit
 	first, least := light, 0.0 // the first cursor whose chunks are considered, and the score to exceed
 	for {
-		seq := x.next(r.cursors[first:])
+		seq := x.next(ranker.cursors[first:])
 		if seq == math.MaxInt64 {
 			return found, nil
 		}
-		h, err := r.consider(seq, first, sums, least)
+		hit, err := ranker.consider(seq, first, sums, least)
 		if err != nil {
 			return nil, err
 		}
-		if h.score <= least {
+		if hit.score <= least {
 			continue
 		}
 		if in, err := x.sees(seq); err != nil {
@@ -154,12 +154,12 @@ func (x *Text) top(m *Matches, n int) ([]hit, error) {
 		} else if !in {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(found, h, compareHits)
-		if found = slices.Insert(found, at, h); len(found) > n {
-			found = found[:n]
+		at, _ := slices.BinarySearchFunc(found, hit, compareHits)
+		if found = slices.Insert(found, at, hit); len(found) > count {
+			found = found[:count]
 		}
-		if len(found) == n {
-			for least = found[n-1].score; first < len(r.cursors) && sums[first+1] <= least; {
+		if len(found) == count {
+			for least = found[count-1].score; first < len(ranker.cursors) && sums[first+1] <= least; {
 				first++
 			}
 		}

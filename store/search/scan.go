@@ -96,7 +96,7 @@ func (s *scan) run(segments []*segment, load func(i int) (*segment, error)) ([]i
 }
 
 // segment offers the records of one segment.
-func (s *scan) segment(seg *segment, t *top) {
+func (s *scan) segment(seg *segment, top *top) {
 	var sums [256]int32
 	for from := 0; from < len(seg.seqs); from += len(sums) {
 		to := min(from+len(sums), len(seg.seqs))
@@ -110,8 +110,8 @@ func (s *scan) segment(seg *segment, t *top) {
 		s.query.Sums(seg.codes, from, part)
 		for i, sum := range part {
 			score := s.query.Estimate(seg.codes, from+i, sum)
-			if t.accepts(score) && (s.sources == nil || s.sources[seg.sources[from+i]]) {
-				t.offer(estimate{seg.seqs[from+i], score})
+			if top.accepts(score) && (s.sources == nil || s.sources[seg.sources[from+i]]) {
+				top.offer(estimate{seg.seqs[from+i], score})
 			}
 		}
 	}

@@ -67,9 +67,9 @@ type rated struct {
 // own idf, see https://www.sqlite.org/fts5.html#the_bm25_function. A word that is in
 // no chunk counts too, because no chunk answers that part of the query, unless it is
 // optional.
-func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float64, err error) {
+func (x *Text) weigh(corpus corpus, w Words) (words []rated, found []term, best float64, err error) {
 	counted := 0
-	for i, word := range w {
+	for index, word := range w {
 		r := rated{Word: word}
 		for _, way := range word.Ways {
 			if len(way.Text) > maxTermBytes || counted == maxTerms || x.rows > maxRows {
@@ -79,7 +79,7 @@ func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float
 			t := term{
 				text:   way.Text,
 				prefix: way.Prefix,
-				word:   i,
+				word:   index,
 				share:  cmp.Or(way.Share, 1),
 				weight: word.weight(),
 			}
@@ -87,11 +87,11 @@ func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float
 				return nil, nil, 0, err
 			}
 			if t.chunks = len(t.list.Rows); t.chunks > 0 {
-				t.idf = idf(c.chunks, t.chunks)
+				t.idf = idf(corpus.chunks, t.chunks)
 				found = append(found, t)
 			}
 		}
-		r.rate(c, i, found)
+		r.rate(corpus, index, found)
 		words = append(words, r)
 	}
 	found = dropCommon(found)
@@ -103,7 +103,7 @@ func (x *Text) weigh(c corpus, w Words) (words []rated, found []term, best float
 	}
 	for i := range words {
 		r := &words[i]
-		if r.rare = r.isRare(c); r.chunks == 0 && !r.Optional || len(r.terms) > 0 {
+		if r.rare = r.isRare(corpus); r.chunks == 0 && !r.Optional || len(r.terms) > 0 {
 			best += r.weight() * r.idf
 		}
 	}

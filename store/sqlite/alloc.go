@@ -81,16 +81,16 @@ var spareSpans struct {
 	list []uintptr // guarded by mu
 }
 
-// allocate returns the address of n bytes, or 0 if there is no memory.
-func allocate(tls *libc.TLS, n uintptr) uintptr {
-	if n > largestSlot {
-		return allocateLarge(tls, n)
+// allocate returns the address of size bytes, or 0 if there is no memory.
+func allocate(tls *libc.TLS, size uintptr) uintptr {
+	if size > largestSlot {
+		return allocateLarge(tls, size)
 	}
-	class := classOfSize[(n+sizeStep-1)/sizeStep]
-	c := &slotClasses[class]
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.room == 0 {
+	class := classOfSize[(size+sizeStep-1)/sizeStep]
+	slotClass := &slotClasses[class]
+	slotClass.mu.Lock()
+	defer slotClass.mu.Unlock()
+	if slotClass.room == 0 {
 		p := takeSpan(tls)
 		if p == 0 {
 			return 0
@@ -100,9 +100,9 @@ func allocate(tls *libc.TLS, n uintptr) uintptr {
 			size:  slotSizes[class],
 			fresh: spanHead,
 		}
-		c.room = p
+		slotClass.room = p
 	}
-	head := c.room
+	head := slotClass.room
 	s := at[span](head)
 	slot := s.free
 	if slot != 0 {
@@ -113,7 +113,7 @@ func allocate(tls *libc.TLS, n uintptr) uintptr {
 	}
 	s.used++
 	if s.full() {
-		c.unlink(s)
+		slotClass.unlink(s)
 	}
 	return slot
 }
@@ -136,26 +136,26 @@ func (c *slotClass) unlink(s *span) {
 }
 
 // deallocate frees memory that allocate returned.
-func deallocate(tls *libc.TLS, p uintptr) {
-	head := p &^ (spanSize - 1)
+func deallocate(tls *libc.TLS, address uintptr) {
+	head := address &^ (spanSize - 1)
 	s := at[span](head)
 	if s.class == largeClass {
 		libc.Xfree(tls, s.base)
 		return
 	}
-	c := &slotClasses[s.class]
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	class := &slotClasses[s.class]
+	class.mu.Lock()
+	defer class.mu.Unlock()
 	if s.full() {
-		if s.next = c.room; s.next != 0 {
+		if s.next = class.room; s.next != 0 {
 			at[span](s.next).prev = head
 		}
-		c.room = head
+		class.room = head
 	}
-	*at[uintptr](p) = s.free
-	s.free = p
+	*at[uintptr](address) = s.free
+	s.free = address
 	if s.used--; s.used == 0 && (s.next != 0 || s.prev != 0) { // one is kept for the next
-		c.unlink(s)
+		class.unlink(s)
 		spareSpans.mu.Lock()
 		spareSpans.list = append(spareSpans.list, head)
 		spareSpans.mu.Unlock()

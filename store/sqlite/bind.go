@@ -29,32 +29,32 @@ const (
 )
 
 func (a *argument) set(value any) error {
-	switch v := value.(type) {
+	switch item := value.(type) {
 	case nil:
 		*a = argument{}
 	case string:
-		*a = argument{kind: text, text: v}
+		*a = argument{kind: text, text: item}
 	case int:
-		*a = argument{kind: integer, integer: int64(v)}
+		*a = argument{kind: integer, integer: int64(item)}
 	case int64:
-		*a = argument{kind: integer, integer: v}
+		*a = argument{kind: integer, integer: item}
 	case bool:
 		*a = argument{kind: integer}
-		if v {
+		if item {
 			a.integer = 1
 		}
 	case float64:
-		*a = argument{kind: float, float: v}
+		*a = argument{kind: float, float: item}
 	case []byte:
-		if *a = (argument{}); v != nil {
-			*a = argument{kind: blob, blob: v}
+		if *a = (argument{}); item != nil {
+			*a = argument{kind: blob, blob: item}
 		}
 	case Valuer:
 		if p := reflect.ValueOf(value); p.Kind() == reflect.Pointer && p.IsNil() {
 			*a = argument{}
 			return nil
 		}
-		return a.set(v.Value())
+		return a.set(item.Value())
 	default:
 		return a.reflect(reflect.ValueOf(value))
 	}
@@ -62,32 +62,32 @@ func (a *argument) set(value any) error {
 }
 
 // reflect sets an argument of a type derived from one that set knows.
-func (a *argument) reflect(v reflect.Value) error {
-	switch v.Kind() {
+func (a *argument) reflect(value reflect.Value) error {
+	switch value.Kind() {
 	case reflect.Pointer:
-		if v.IsNil() {
+		if value.IsNil() {
 			return a.set(nil)
 		}
-		return a.set(v.Elem().Interface())
+		return a.set(value.Elem().Interface())
 	case reflect.String:
-		return a.set(v.String())
+		return a.set(value.String())
 	case reflect.Bool:
-		return a.set(v.Bool())
+		return a.set(value.Bool())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return a.set(v.Int())
+		return a.set(value.Int())
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if v.Uint() > 1<<63-1 {
-			return fmt.Errorf("%d is too large an integer to store", v.Uint())
+		if value.Uint() > 1<<63-1 {
+			return fmt.Errorf("%d is too large an integer to store", value.Uint())
 		}
-		return a.set(int64(v.Uint()))
+		return a.set(int64(value.Uint()))
 	case reflect.Float32, reflect.Float64:
-		return a.set(v.Float())
+		return a.set(value.Float())
 	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return a.set(v.Bytes())
+		if value.Type().Elem().Kind() == reflect.Uint8 {
+			return a.set(value.Bytes())
 		}
 	}
-	return fmt.Errorf("cannot store a %s", v.Type())
+	return fmt.Errorf("cannot store a %s", value.Type())
 }
 
 // length returns how much memory the argument's text or blob takes.
@@ -142,23 +142,28 @@ func (s *Stmt) Bind(args ...any) error {
 }
 
 // bind sets one parameter. It copies a text or blob to the address at.
-func (s *Stmt) bind(i int32, a *argument, at uintptr) int32 {
+func (s *Stmt) bind(index int32, argument *argument, at uintptr) int32 {
 	const static = 0 // SQLITE_STATIC: the memory stays as it is while it is bound
 	tls := s.c.tls
-	switch a.kind {
+	switch argument.kind {
 	case integer:
-		return lib.Xsqlite3_bind_int64(tls, s.p, i, a.integer)
+		return lib.Xsqlite3_bind_int64(tls, s.p, index, argument.integer)
 	case float:
-		return lib.Xsqlite3_bind_double(tls, s.p, i, a.float)
+		return lib.Xsqlite3_bind_double(tls, s.p, index, argument.float)
 	case text:
-		putText(at, a.text)
-		return lib.Xsqlite3_bind_text64(tls, s.p, i, at, uint64(len(a.text)), static, lib.SQLITE_UTF8_ZT)
+		putText(at, argument.text)
+		return lib.Xsqlite3_bind_text64(
+			tls, s.p, index, at,
+			uint64(len(argument.text)),
+			static,
+			lib.SQLITE_UTF8_ZT,
+		)
 	case blob:
-		if len(a.blob) == 0 {
-			return lib.Xsqlite3_bind_zeroblob(tls, s.p, i, 0)
+		if len(argument.blob) == 0 {
+			return lib.Xsqlite3_bind_zeroblob(tls, s.p, index, 0)
 		}
-		copy(view(at, len(a.blob)), a.blob)
-		return lib.Xsqlite3_bind_blob64(tls, s.p, i, at, uint64(len(a.blob)), static)
+		copy(view(at, len(argument.blob)), argument.blob)
+		return lib.Xsqlite3_bind_blob64(tls, s.p, index, at, uint64(len(argument.blob)), static)
 	}
-	return lib.Xsqlite3_bind_null(tls, s.p, i)
+	return lib.Xsqlite3_bind_null(tls, s.p, index)
 }

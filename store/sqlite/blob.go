@@ -54,11 +54,11 @@ func (b *Blob) MoveTo(row int64) error {
 	return nil
 }
 
-// Read returns n bytes of the value from an offset, valid until the next call.
-func (b *Blob) Read(offset, n int) ([]byte, error) {
+// Read returns count bytes of the value from an offset, valid until the next call.
+func (b *Blob) Read(offset, count int) ([]byte, error) {
 	b.c.beginUse()
 	defer b.c.endUse()
-	p, err := b.part.reserve(b.c.tls, n)
+	p, err := b.part.reserve(b.c.tls, count)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +66,12 @@ func (b *Blob) Read(offset, n int) ([]byte, error) {
 		b.c.tls,
 		b.p,
 		p,
-		int32(n),
+		int32(count),
 		int32(offset),
 	); rc != lib.SQLITE_OK {
 		return nil, b.c.fail(rc)
 	}
-	return view(p, n), nil
+	return view(p, count), nil
 }
 
 // Close ends the reading.

@@ -154,8 +154,8 @@ func Open(s Source) (*Conn, error) {
 	return c, nil
 }
 
-func (c *Conn) open(s Source) error {
-	if err := c.connect(s); err != nil {
+func (c *Conn) open(source Source) error {
+	if err := c.connect(source); err != nil {
 		return err
 	}
 	lib.Xsqlite3_extended_result_codes(c.tls, c.db, 1)
@@ -163,17 +163,17 @@ func (c *Conn) open(s Source) error {
 	if err := c.Configure(lib.SQLITE_DBCONFIG_ENABLE_QPSG, true); err != nil {
 		return err
 	}
-	if s.KeepWAL {
+	if source.KeepWAL {
 		if err := c.KeepWAL(true); err != nil {
 			return err
 		}
 	}
-	if s.Prepare != nil {
-		if err := s.Prepare(c); err != nil {
+	if source.Prepare != nil {
+		if err := source.Prepare(c); err != nil {
 			return err
 		}
 	}
-	for _, p := range s.Pragmas {
+	for _, p := range source.Pragmas {
 		if err := c.Script("PRAGMA " + p); err != nil {
 			return err
 		}
@@ -188,17 +188,17 @@ func (c *Conn) DropPages() {
 	lib.Xsqlite3_db_release_memory(c.tls, c.db)
 }
 
-func (c *Conn) connect(s Source) error {
+func (c *Conn) connect(source Source) error {
 	if c.out = libc.Xmalloc(c.tls, 2*16); c.out == 0 {
 		return errNoMemory
 	}
-	name, err := libc.CString(s.name())
+	name, err := libc.CString(source.name())
 	if err != nil {
 		return err
 	}
 	defer libc.Xfree(c.tls, name)
 	system := vfsName
-	if s.Pages != nil {
+	if source.Pages != nil {
 		system = pagesVFS
 	}
 	vfs, err := libc.CString(system)

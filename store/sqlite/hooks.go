@@ -64,19 +64,19 @@ func (c *Conn) OnRow(fn RowFunc) {
 type preupdateFunc = func(tls *libc.TLS, _, db uintptr, op int32, database, table uintptr, oldRow, newRow int64)
 
 func noteRow(tls *libc.TLS, _, db uintptr, op int32, _, table uintptr, _, _ int64) {
-	c := connOf(tls)
-	if c == nil || c.onRow == nil {
+	conn := connOf(tls)
+	if conn == nil || conn.onRow == nil {
 		return
 	}
 	read := lib.Xsqlite3_preupdate_old
 	if op == lib.SQLITE_INSERT {
 		read = lib.Xsqlite3_preupdate_new
 	}
-	c.onRow(libc.GoString(table), op, func(i int) any {
-		if read(tls, db, int32(i), c.out+16) != lib.SQLITE_OK {
+	conn.onRow(libc.GoString(table), op, func(i int) any {
+		if read(tls, db, int32(i), conn.out+16) != lib.SQLITE_OK {
 			return nil
 		}
-		value := peek(c.out + 16)
+		value := peek(conn.out + 16)
 		if lib.Xsqlite3_value_type(tls, value) == lib.SQLITE_INTEGER {
 			return lib.Xsqlite3_value_int64(tls, value)
 		}

@@ -78,18 +78,18 @@ const (
 	largestBuffer = 16 << 10
 )
 
-// reserve returns the address of space for n bytes, which is never 0. The previous
+// reserve returns the address of space for count bytes, which is never 0. The previous
 // content is lost.
-func (b *buffer) reserve(tls *libc.TLS, n int) (uintptr, error) {
-	if b.p != 0 && n <= b.size {
+func (b *buffer) reserve(tls *libc.TLS, count int) (uintptr, error) {
+	if b.p != 0 && count <= b.size {
 		return b.p, nil
 	}
 	b.free(tls)
 	size := minBuffer
-	for size < n && size < largestBuffer {
+	for size < count && size < largestBuffer {
 		size *= 2
 	}
-	size = max(size, n)
+	size = max(size, count)
 	p := libc.Xmalloc(tls, types.Size_t(size))
 	if p == 0 {
 		return 0, errNoMemory

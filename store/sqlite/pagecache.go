@@ -81,23 +81,23 @@ func initCache(*libc.TLS, uintptr) int32 { return lib.SQLITE_OK }
 func shutdownCache(*libc.TLS, uintptr) {}
 
 func createCache(tls *libc.TLS, content, extra, purgeable int32) uintptr {
-	p := countedMalloc(tls, int32(unsafe.Sizeof(pageCache{})))
-	if p == 0 {
+	address := countedMalloc(tls, int32(unsafe.Sizeof(pageCache{})))
+	if address == 0 {
 		return 0
 	}
-	*at[pageCache](p) = pageCache{
+	*at[pageCache](address) = pageCache{
 		content:   uintptr(content),
 		extra:     uintptr(extra),
 		purgeable: purgeable != 0,
 	}
-	c := at[pageCache](p)
-	ends := p + unsafe.Offsetof(c.ends)
+	c := at[pageCache](address)
+	ends := address + unsafe.Offsetof(c.ends)
 	c.ends.newer, c.ends.older = ends, ends
 	if !c.grow(tls) {
-		countedFree(tls, p)
+		countedFree(tls, address)
 		return 0
 	}
-	return p
+	return address
 }
 
 // grow doubles the buckets and reports whether there was memory for that.
@@ -180,28 +180,28 @@ func (c *pageCache) add(tls *libc.TLS, key uint32) uintptr {
 		cachedPages.Load() > keptPages {
 		c.remove(tls, c.ends.newer)
 	}
-	var p uintptr
+	var address uintptr
 	enough := c.pages+1 >= c.limit || c.pages >= smallCache && cachedPages.Load() > keptPages
 	if c.purgeable && c.unused > 0 && enough {
-		p = c.ends.newer
-		c.detach(p)
-	} else if p = countedMalloc(tls, int32(unsafe.Sizeof(cachedPage{})+c.content+c.extra)); p == 0 {
+		address = c.ends.newer
+		c.detach(address)
+	} else if address = countedMalloc(tls, int32(unsafe.Sizeof(cachedPage{})+c.content+c.extra)); address == 0 {
 		return 0
 	} else {
 		cachedPages.Add(1)
 	}
-	content := p + unsafe.Sizeof(cachedPage{})
+	content := address + unsafe.Sizeof(cachedPage{})
 	b := c.bucket(key)
-	*at[cachedPage](p) = cachedPage{
+	*at[cachedPage](address) = cachedPage{
 		content: content,
 		extra:   content + c.content,
 		next:    *b,
 		key:     key,
 	}
-	*b = p
+	*b = address
 	c.pages++
 	*at[uintptr](content + c.content) = 0 // tells SQLite that the page is new
-	return p
+	return address
 }
 
 // detach removes a page from the cache.
@@ -235,24 +235,24 @@ func unpinPage(tls *libc.TLS, cache, p uintptr, discard int32) {
 	c.unused++
 }
 
-func rekeyPage(tls *libc.TLS, cache, p uintptr, _, key uint32) {
+func rekeyPage(tls *libc.TLS, cache, address uintptr, _, key uint32) {
 	c := at[pageCache](cache)
 	for other := *c.bucket(key); other != 0; other = at[cachedPage](other).next {
-		if other != p && at[cachedPage](other).key == key {
+		if other != address && at[cachedPage](other).key == key {
 			c.remove(tls, other)
 			break
 		}
 	}
-	page := at[cachedPage](p)
+	page := at[cachedPage](address)
 	newer, older := page.newer, page.older
 	link := c.bucket(page.key)
-	for *link != p {
+	for *link != address {
 		link = &at[cachedPage](*link).next
 	}
 	*link = page.next
 	b := c.bucket(key)
 	page.key, page.next, page.newer, page.older = key, *b, newer, older
-	*b = p
+	*b = address
 }
 
 func truncateCache(tls *libc.TLS, cache uintptr, limit uint32) {

@@ -96,22 +96,22 @@ func accessPages(_ *libc.TLS, _, _ uintptr, _ int32, out uintptr) int32 {
 	return lib.SQLITE_OK
 }
 
-func readPages(tls *libc.TLS, _, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {
-	c := connOf(tls)
-	if c == nil || c.pages == nil {
+func readPages(tls *libc.TLS, _, buffer uintptr, count int32, at lib.Tsqlite3_int64) int32 {
+	conn := connOf(tls)
+	if conn == nil || conn.pages == nil {
 		return lib.SQLITE_IOERR_READ
 	}
 	number, within := uint32(at/PageSize)+1, int(at%PageSize)
-	to := view(buffer, int(n))
-	if within == 0 && n == PageSize {
-		if !c.pages.ReadPage(number, to) {
+	to := view(buffer, int(count))
+	if within == 0 && count == PageSize {
+		if !conn.pages.ReadPage(number, to) {
 			clear(to)
 			return lib.SQLITE_IOERR_SHORT_READ
 		}
 		return lib.SQLITE_OK
 	}
 	var page [PageSize]byte // SQLite reads parts of the header
-	if within+int(n) > PageSize || !c.pages.ReadPage(number, page[:]) {
+	if within+int(count) > PageSize || !conn.pages.ReadPage(number, page[:]) {
 		clear(to)
 		return lib.SQLITE_IOERR_SHORT_READ
 	}

@@ -104,54 +104,54 @@ func (s *Stmt) scan(i int32, dst any) error {
 	return setNull(dst)
 }
 
-func setInteger(dst any, n int64) error {
-	switch d := dst.(type) {
+func setInteger(dst any, count int64) error {
+	switch value := dst.(type) {
 	case *int:
-		*d = int(n)
+		*value = int(count)
 	case *int64:
-		*d = n
+		*value = count
 	case *bool:
-		if n != 0 && n != 1 {
-			return fmt.Errorf("%d is neither true nor false", n)
+		if count != 0 && count != 1 {
+			return fmt.Errorf("%d is neither true nor false", count)
 		}
-		*d = n == 1
+		*value = count == 1
 	case *float64:
-		*d = float64(n)
+		*value = float64(count)
 	case *any:
-		*d = n
+		*value = count
 	case Scanner:
-		return d.Scan(n)
+		return value.Scan(count)
 	default:
 		return setReflected(dst, "an integer", func(v reflect.Value) error {
-			return setNumber(v, n)
+			return setNumber(v, count)
 		})
 	}
 	return nil
 }
 
 // setNumber sets a value whose kind is a number or a string.
-func setNumber(v reflect.Value, n int64) error {
-	switch v.Kind() {
+func setNumber(value reflect.Value, count int64) error {
+	switch value.Kind() {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		if !v.OverflowInt(n) {
-			v.SetInt(n)
+		if !value.OverflowInt(count) {
+			value.SetInt(count)
 			return nil
 		}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if n >= 0 && !v.OverflowUint(uint64(n)) {
-			v.SetUint(uint64(n))
+		if count >= 0 && !value.OverflowUint(uint64(count)) {
+			value.SetUint(uint64(count))
 			return nil
 		}
 	case reflect.Float32, reflect.Float64:
-		v.SetFloat(float64(n))
+		value.SetFloat(float64(count))
 		return nil
 	case reflect.Bool:
-		if n == 0 || n == 1 {
-			v.SetBool(n == 1)
+		if count == 0 || count == 1 {
+			value.SetBool(count == 1)
 			return nil
 		}
 	case reflect.String:
-		v.SetString(strconv.FormatInt(n, 10))
+		value.SetString(strconv.FormatInt(count, 10))
 		return nil
 	}
 	return errOutOfRange
@@ -186,32 +186,32 @@ func setFloat(dst any, f float64) error {
 }
 
 // setBytes sets dst to a text or blob in SQLite's memory.
-func setBytes(dst any, b []byte, isText bool) error {
-	switch d := dst.(type) {
+func setBytes(dst any, data []byte, isText bool) error {
+	switch value := dst.(type) {
 	case *string:
-		*d = string(b)
+		*value = string(data)
 	case *[]byte:
-		*d = append([]byte{}, b...)
+		*value = append([]byte{}, data...)
 	case *RawBytes:
-		*d = b
+		*value = data
 	case *any:
 		if isText {
-			*d = string(b)
+			*value = string(data)
 		} else {
-			*d = append([]byte{}, b...)
+			*value = append([]byte{}, data...)
 		}
 	case encoding.TextUnmarshaler:
-		return d.UnmarshalText(b)
+		return value.UnmarshalText(data)
 	case Scanner:
-		return d.Scan(b)
+		return value.Scan(data)
 	default:
 		return setReflected(dst, "a text", func(v reflect.Value) error {
 			switch {
 			case v.Kind() == reflect.String:
-				v.SetString(string(b))
+				v.SetString(string(data))
 				return nil
 			case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
-				v.SetBytes(append([]byte{}, b...))
+				v.SetBytes(append([]byte{}, data...))
 				return nil
 			}
 			return errOutOfRange

@@ -151,25 +151,27 @@ func (c *Conn) compile(text string, flags uint32) (s *Stmt, rest int, err error)
 	return s, rest, err
 }
 
-func (c *Conn) compileOnce(text string, flags uint32) (s *Stmt, rest int, err error) {
+func (c *Conn) compileOnce(text string, flags uint32) (stmt *Stmt, rest int, err error) {
 	c.beginUse()
 	defer c.endUse()
-	p, err := c.sql.put(c.tls, text)
+	address, err := c.sql.put(c.tls, text)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer c.sql.shrink(c.tls)
 	c.Compiling = 0
 	tail := c.out + 16
-	if rc := lib.Xsqlite3_prepare_v3(c.tls, c.db, p, int32(len(text)+1), flags, c.out, tail); rc != lib.SQLITE_OK {
+	if rc := lib.Xsqlite3_prepare_v3(
+		c.tls, c.db, address, int32(len(text)+1), flags, c.out, tail,
+	); rc != lib.SQLITE_OK {
 		return nil, 0, c.fail(rc)
 	}
-	rest = int(peek(tail) - p)
+	rest = int(peek(tail) - address)
 	handle := peek(c.out)
 	if handle == 0 {
 		return nil, rest, nil
 	}
-	s = &Stmt{
+	stmt = &Stmt{
 		c:       c,
 		p:       handle,
 		mark:    c.Compiling,
@@ -177,12 +179,12 @@ func (c *Conn) compileOnce(text string, flags uint32) (s *Stmt, rest int, err er
 		params:  int(lib.Xsqlite3_bind_parameter_count(c.tls, handle)),
 		columns: int(lib.Xsqlite3_column_count(c.tls, handle)),
 	}
-	if err := s.check(); err != nil {
-		s.finalize()
+	if err := stmt.check(); err != nil {
+		stmt.finalize()
 		return nil, 0, err
 	}
-	c.uncached[s] = true
-	return s, rest, nil
+	c.uncached[stmt] = true
+	return stmt, rest, nil
 }
 
 // Close frees the statement; it may be called twice.

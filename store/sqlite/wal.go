@@ -64,28 +64,31 @@ func lockWAL(tls *libc.TLS, file uintptr, offset, n, flags int32) int32 {
 	return classAt(file).lock(tls, file, offset, n, flags)
 }
 
-func writeWAL(tls *libc.TLS, file, buffer uintptr, n int32, at lib.Tsqlite3_int64) int32 {
-	c := connOf(tls)
-	if c == nil {
-		return classAt(file).write(tls, file, buffer, n, at)
+func writeWAL(tls *libc.TLS, file, buffer uintptr, count int32, at lib.Tsqlite3_int64) int32 {
+	conn := connOf(tls)
+	if conn == nil {
+		return classAt(file).write(tls, file, buffer, count, at)
 	}
-	g := &c.gathered
-	if g.p != 0 && (g.file != file || g.at+lib.Tsqlite3_int64(g.n) != at || g.n+int(n) > gatheredSize) {
-		if rc := g.write(tls); rc != lib.SQLITE_OK {
+	gathered := &conn.gathered
+	if gathered.p != 0 &&
+		(gathered.file != file ||
+			gathered.at+lib.Tsqlite3_int64(gathered.n) != at ||
+			gathered.n+int(count) > gatheredSize) {
+		if rc := gathered.write(tls); rc != lib.SQLITE_OK {
 			return rc
 		}
 	}
-	if !g.append(file, n, at) ||
-		n > gatheredSize ||
-		g.p == 0 && !g.begin(tls, at) {
-		return classAt(file).write(tls, file, buffer, n, at)
+	if !gathered.append(file, count, at) ||
+		count > gatheredSize ||
+		gathered.p == 0 && !gathered.begin(tls, at) {
+		return classAt(file).write(tls, file, buffer, count, at)
 	}
-	copy(view(g.p+uintptr(g.n), int(n)), view(buffer, int(n)))
-	g.n += int(n)
-	if n == frameHeader {
-		g.commit = [4]byte(view(buffer+4, 4)) != [4]byte{} // the size of the database after the commit
-	} else if g.commit {
-		return g.write(tls)
+	copy(view(gathered.p+uintptr(gathered.n), int(count)), view(buffer, int(count)))
+	gathered.n += int(count)
+	if count == frameHeader {
+		gathered.commit = [4]byte(view(buffer+4, 4)) != [4]byte{} // the size of the database after the commit
+	} else if gathered.commit {
+		return gathered.write(tls)
 	}
 	return lib.SQLITE_OK
 }

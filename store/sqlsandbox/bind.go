@@ -44,11 +44,11 @@ const (
 // CheckSpans is CutSpans for a query that is about to be saved: it also refuses spans in
 // places where SQL does not allow a value.
 func CheckSpans(query string, spans []Span) error {
-	b, err := CutSpans(query, spans)
+	boundQuery, err := CutSpans(query, spans)
 	if err != nil {
 		return err
 	}
-	s, err := parse(b.text(false))
+	s, err := parse(boundQuery.text(false))
 	var refused *agent.Error
 	switch {
 	case agent.ErrorCode(err) == agent.CodeForbiddenOperation:
@@ -73,9 +73,9 @@ func CutSpans(query string, spans []Span) (*BoundQuery, error) {
 	if len(query) > maxQuery {
 		return nil, badQuery("is longer than %d bytes", maxQuery)
 	}
-	b := &BoundQuery{prefix: "template", quoted: make([]bool, len(spans))}
-	for strings.Contains(query, b.prefix) {
-		b.prefix += "_"
+	boundQuery := &BoundQuery{prefix: "template", quoted: make([]bool, len(spans))}
+	for strings.Contains(query, boundQuery.prefix) {
+		boundQuery.prefix += "_"
 	}
 	// In marked each span is one token, so that its content does not matter.
 	var marked strings.Builder
@@ -84,12 +84,12 @@ func CutSpans(query string, spans []Span) (*BoundQuery, error) {
 	for i, s := range spans {
 		marked.WriteString(query[last:s.Start])
 		places[i].Start = marked.Len()
-		marked.WriteString(b.name(i))
+		marked.WriteString(boundQuery.name(i))
 		places[i].End = marked.Len()
 		last = s.End
 	}
 	marked.WriteString(query[last:])
-	return b, b.cut(marked.String(), places)
+	return boundQuery, boundQuery.cut(marked.String(), places)
 }
 
 func (b *BoundQuery) name(span int) string {

@@ -90,24 +90,24 @@ func (c *Conn) limit(ctx context.Context, limits Limits) {
 func (c *Conn) Trusted(query string, args ...any) ([][]any, error) {
 	c.guard.open = true
 	defer func() { c.guard.open = false }()
-	s, err := c.sql.Prepare(query)
+	stmt, err := c.sql.Prepare(query)
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
-	if err := s.Bind(args...); err != nil {
+	defer stmt.Close()
+	if err := stmt.Bind(args...); err != nil {
 		return nil, err
 	}
-	columns := len(s.Columns())
+	columns := len(stmt.Columns())
 	var rows [][]any
 	for {
-		more, err := s.Step()
+		more, err := stmt.Step()
 		if err != nil || !more {
 			return rows, err
 		}
 		row := make([]any, columns)
 		for i := range row {
-			row[i] = s.Value(i)
+			row[i] = stmt.Value(i)
 		}
 		rows = append(rows, row)
 	}

@@ -53,10 +53,10 @@ const guardedObjects = `SELECT type, name, tbl_name, '' FROM sqlite_schema WHERE
 // load reads the file's schema. Tables whose names begin with one of laterTables may be
 // created later; after any other change to the schema the connection is closed, see
 // SchemaChanged.
-func (g *guard) load(c *Conn) error {
+func (g *guard) load(conn *Conn) error {
 	g.tables, g.views, g.modules = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	g.triggers, g.foreign = map[string]string{}, map[string][]foreignKey{}
-	rows, err := c.Trusted(guardedObjects)
+	rows, err := conn.Trusted(guardedObjects)
 	for _, row := range rows {
 		var o [4]string
 		for i := range o {
@@ -132,7 +132,7 @@ func (g *guard) refuse(detail, value, format string, args ...any) bool {
 // allows answers SQLite's question whether an action may be compiled. context is the
 // trigger, view or subquery that the action comes from, or "" for the statement itself
 // and for actions of foreign keys.
-func (g *guard) allows(action int32, a, b, database, context string) bool {
+func (g *guard) allows(action int32, left, right, database, context string) bool {
 	switch {
 	case g.open:
 		return true
@@ -143,14 +143,14 @@ func (g *guard) allows(action int32, a, b, database, context string) bool {
 	case lib.SQLITE_SELECT, lib.SQLITE_RECURSIVE:
 		return true
 	case lib.SQLITE_FUNCTION:
-		return openFunctions[lowerASCII(b)] ||
-			g.refuse("function", b, "the function %s is not available to SQL", agent.Clip(b, 60))
+		return openFunctions[lowerASCII(right)] ||
+			g.refuse("function", right, "the function %s is not available to SQL", agent.Clip(right, 60))
 	case lib.SQLITE_READ:
-		return g.mayRead(lowerASCII(a), lowerASCII(b), lowerASCII(database), lowerASCII(context))
+		return g.mayRead(lowerASCII(left), lowerASCII(right), lowerASCII(database), lowerASCII(context))
 	case lib.SQLITE_INSERT, lib.SQLITE_UPDATE, lib.SQLITE_DELETE:
-		return g.mayChange(action, lowerASCII(a), lowerASCII(b), lowerASCII(database), lowerASCII(context))
+		return g.mayChange(action, lowerASCII(left), lowerASCII(right), lowerASCII(database), lowerASCII(context))
 	case lib.SQLITE_PRAGMA:
-		return g.mayUsePragma(lowerASCII(a), b)
+		return g.mayUsePragma(lowerASCII(left), right)
 	}
 	return g.refuse("statement", g.statement.Kind, "this is not available to SQL")
 }

@@ -166,11 +166,11 @@ func (w words) kind() (string, error) {
 	return "EXPLAIN", nil
 }
 
-func (w words) kindAt(i int) (string, error) {
-	if w.word(i) == "WITH" {
-		i = w.skipWith(i)
+func (w words) kindAt(index int) (string, error) {
+	if w.word(index) == "WITH" {
+		index = w.skipWith(index)
 	}
-	word := w.word(i)
+	word := w.word(index)
 	if closedStatements[word] {
 		return "", agent.Errorf(
 			agent.CodeForbiddenOperation,
@@ -180,38 +180,38 @@ func (w words) kindAt(i int) (string, error) {
 	}
 	if kind := openStatements[word]; kind != "" {
 		if isChange(kind) {
-			return kind, w.checkTarget(i)
+			return kind, w.checkTarget(index)
 		}
 		return kind, nil
 	}
-	if i >= len(w.tokens) {
+	if index >= len(w.tokens) {
 		return "", badQuery("incomplete input")
 	}
 	return "", badQuery(
 		"near %q: syntax error",
-		agent.Clip(w.string(i), 40),
-	).With("offset", offset(w.text, w.tokens[i].start))
+		agent.Clip(w.string(index), 40),
+	).With("offset", offset(w.text, w.tokens[index].start))
 }
 
 // checkTarget refuses changes to the schema tables, which SQLite would report as a
 // mistake rather than as forbidden: INSERT [OR …] INTO name, UPDATE [OR …] name, DELETE
 // FROM name.
-func (w words) checkTarget(i int) error {
-	into := w.word(i) != "UPDATE"
-	i++
-	if w.word(i) == "OR" {
-		i += 2
+func (w words) checkTarget(index int) error {
+	into := w.word(index) != "UPDATE"
+	index++
+	if w.word(index) == "OR" {
+		index += 2
 	}
 	if into {
-		i++
+		index++
 	}
-	if w.is(i+1, ".") {
-		i += 2
+	if w.is(index+1, ".") {
+		index += 2
 	}
-	if i >= len(w.tokens) || w.tokens[i].kind > tokenString {
+	if index >= len(w.tokens) || w.tokens[index].kind > tokenString {
 		return nil
 	}
-	if table := unquote(w.string(i)); systemTables[table] {
+	if table := unquote(w.string(index)); systemTables[table] {
 		return agent.Errorf(agent.CodeForbiddenOperation, "the table %s can only be read", table).With("table", table)
 	}
 	return nil
@@ -220,30 +220,30 @@ func (w words) checkTarget(i int) error {
 // skipWith returns the index of the word after the common table expressions of the WITH
 // at index i: name [(columns)] AS [[NOT] MATERIALIZED] (select), …. If a clause has
 // another form, the search ends where it differs.
-func (w words) skipWith(i int) int {
-	i++
-	if w.word(i) == "RECURSIVE" &&
-		w.word(i+1) != "AS" &&
-		!w.is(i+1, "(") {
-		i++
+func (w words) skipWith(index int) int {
+	index++
+	if w.word(index) == "RECURSIVE" &&
+		w.word(index+1) != "AS" &&
+		!w.is(index+1, "(") {
+		index++
 	}
 	for {
-		i = w.skipParens(i + 1) // the name, then its columns
-		if w.word(i) != "AS" {
-			return i
+		index = w.skipParens(index + 1) // the name, then its columns
+		if w.word(index) != "AS" {
+			return index
 		}
-		i++
-		if w.word(i) == "NOT" {
-			i++
+		index++
+		if w.word(index) == "NOT" {
+			index++
 		}
-		if w.word(i) == "MATERIALIZED" {
-			i++
+		if w.word(index) == "MATERIALIZED" {
+			index++
 		}
-		i = w.skipParens(i)
-		if !w.is(i, ",") {
-			return i
+		index = w.skipParens(index)
+		if !w.is(index, ",") {
+			return index
 		}
-		i++
+		index++
 	}
 }
 

@@ -27,10 +27,10 @@ type Result struct {
 // cannot be prepared, EXECUTION_ERROR with that message for one that fails while it runs,
 // such as by violating a constraint, or without it for one that exceeds a limit; and
 // FORBIDDEN_OPERATION if the statement is not allowed.
-func (c *Conn) Run(ctx context.Context, s *Statement, limits Limits) (Result, error) {
+func (c *Conn) Run(ctx context.Context, statement *Statement, limits Limits) (Result, error) {
 	limited, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
-	c.guard.begin(s)
+	c.guard.begin(statement)
 	c.limit(limited, limits)
 	defer func() {
 		c.sql.ClearLimits()
@@ -38,14 +38,14 @@ func (c *Conn) Run(ctx context.Context, s *Statement, limits Limits) (Result, er
 		c.guard.end()
 		c.limitValues(longestValue)
 	}()
-	stmt, err := c.prepare(s)
+	stmt, err := c.prepare(statement)
 	if err != nil {
-		return Result{}, c.clientError(ctx, s, limits, agent.CodeInvalidQuery, err)
+		return Result{}, c.clientError(ctx, statement, limits, agent.CodeInvalidQuery, err)
 	}
 	defer stmt.Close()
-	r, err := c.execute(s, stmt, limits)
+	r, err := c.execute(statement, stmt, limits)
 	if err != nil {
-		return Result{}, c.clientError(ctx, s, limits, agent.CodeExecution, err)
+		return Result{}, c.clientError(ctx, statement, limits, agent.CodeExecution, err)
 	}
 	return r, nil
 }
@@ -109,37 +109,37 @@ func (c *Conn) compile(s *Statement) (*sqlite.Stmt, error) {
 }
 
 // collect reads the statement's rows.
-func (c *Conn) collect(s *sqlite.Stmt, r *Result, limits Limits) error {
+func (c *Conn) collect(stmt *sqlite.Stmt, result *Result, limits Limits) error {
 	size := 0
-	for ; ; r.RowCount++ {
-		more, err := s.Step()
+	for ; ; result.RowCount++ {
+		more, err := stmt.Step()
 		if err != nil || !more {
 			return err
 		}
-		if r.RowCount == limits.Rows {
-			r.Truncated = true
+		if result.RowCount == limits.Rows {
+			result.Truncated = true
 			return nil
 		}
-		row := make([]any, len(r.Columns))
+		row := make([]any, len(result.Columns))
 		for i := range row {
-			if size+s.Size(i) > limits.Bytes {
-				r.Truncated = true
+			if size+stmt.Size(i) > limits.Bytes {
+				result.Truncated = true
 				return nil
 			}
 			var n int
-			row[i], n = jsonValue(s.Value(i))
+			row[i], n = jsonValue(stmt.Value(i))
 			size += n
 		}
 		if size > limits.Bytes {
-			r.Truncated = true
+			result.Truncated = true
 			return nil
 		}
 		if c.sql.PastDeadline() {
 			return sqlite.NewError(lib.SQLITE_INTERRUPT, "interrupted")
 		}
 		if limits.Each == nil {
-			r.Rows = append(r.Rows, row)
-		} else if err := limits.Each(r.Columns, row); err != nil {
+			result.Rows = append(result.Rows, row)
+		} else if err := limits.Each(result.Columns, row); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,13 @@ func (c *Conn) count(s *Statement, r *Result) {
 
 // clientError turns the failure of a client's statement into the client's error, with the
 // code if it is about the statement itself.
-func (c *Conn) clientError(ctx context.Context, s *Statement, limits Limits, about agent.Code, err error) error {
+func (c *Conn) clientError(
+	ctx context.Context,
+	statement *Statement,
+	limits Limits,
+	about agent.Code,
+	err error,
+) error {
 	e, ok := err.(*sqlite.Error)
 	if !ok {
 		return err
@@ -198,7 +204,7 @@ func (c *Conn) clientError(ctx context.Context, s *Statement, limits Limits, abo
 		return agent.Errorf(about, "a value is longer than the %d KB that this statement may handle; "+
 			"the fewer functions it calls, the longer its values may be", limit>>10).With("limit_bytes", limit)
 	case lib.SQLITE_ERROR, lib.SQLITE_CONSTRAINT, lib.SQLITE_MISMATCH, lib.SQLITE_RANGE:
-		return sqlError(s, about, e)
+		return sqlError(statement, about, e)
 	}
 	c.suspect = true
 	return err

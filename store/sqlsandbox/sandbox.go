@@ -156,7 +156,7 @@ func (p *Pool) takeWriter() (*Conn, error) {
 }
 
 func (p *Pool) open(mode sqlite.Mode, pragmas []string) (*Conn, error) {
-	c, err := openConn(sqlite.Source{
+	conn, err := openConn(sqlite.Source{
 		Path:    p.path,
 		Mode:    mode,
 		KeepWAL: p.options.KeepWAL,
@@ -166,13 +166,13 @@ func (p *Pool) open(mode sqlite.Mode, pragmas []string) (*Conn, error) {
 		return nil, err
 	}
 	p.mu.Lock()
-	c.schemas = p.schemas
+	conn.schemas = p.schemas
 	p.mu.Unlock()
-	c.guard.rules, c.guard.laterTables = p.options.Rules, p.options.LaterTables
-	if err := c.guard.load(c); err != nil {
-		return nil, errors.Join(err, c.close())
+	conn.guard.rules, conn.guard.laterTables = p.options.Rules, p.options.LaterTables
+	if err := conn.guard.load(conn); err != nil {
+		return nil, errors.Join(err, conn.close())
 	}
-	return c, nil
+	return conn, nil
 }
 
 // put keeps a connection for the next statement, or closes it if it is doubtful or was

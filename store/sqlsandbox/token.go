@@ -85,29 +85,29 @@ func (t *tokenizer) advance(n, size int) {
 
 // scan moves past one token.
 func (t *tokenizer) scan() tokenKind {
-	c := t.text[t.at]
+	char := t.text[t.at]
 	switch {
-	case c == '\'':
+	case char == '\'':
 		return t.quoted('\'', tokenString)
-	case c == '"' || c == '`':
-		return t.quoted(c, tokenName)
-	case c == '[':
+	case char == '"' || char == '`':
+		return t.quoted(char, tokenName)
+	case char == '[':
 		return t.bracketed()
-	case (c == 'x' || c == 'X') && t.peek(1) == '\'':
+	case (char == 'x' || char == 'X') && t.peek(1) == '\'':
 		t.at++
 		return t.quoted('\'', tokenOther)
-	case isDigit(c) || c == '.' && isDigit(t.peek(1)):
+	case isDigit(char) || char == '.' && isDigit(t.peek(1)):
 		return t.number()
-	case c == '?':
+	case char == '?':
 		t.at++
 		t.while(isDigit)
 		return tokenParam
-	case c == '$' || c == '@' || c == ':' || c == '#':
+	case char == '$' || char == '@' || char == ':' || char == '#':
 		return t.param()
-	case isNameByte(c):
+	case isNameByte(char):
 		t.while(isNameByte)
 		return tokenWord
-	case strings.IndexByte("-(),;+*/=<>|&~.!%", c) >= 0:
+	case strings.IndexByte("-(),;+*/=<>|&~.!%", char) >= 0:
 		return t.operator()
 	}
 	t.at++
@@ -162,14 +162,14 @@ func (t *tokenizer) number() tokenKind {
 	return tokenOther
 }
 
-// param moves past a named parameter, such as :name or Tcl's $a::b(c).
+// param moves past a named parameter, such as :name or Tcl's $a::b(char).
 func (t *tokenizer) param() tokenKind {
 	letters := 0
 	for t.at++; t.at < len(t.text); t.at++ {
-		switch c := t.text[t.at]; {
-		case isNameByte(c):
+		switch char := t.text[t.at]; {
+		case isNameByte(char):
 			letters++
-		case c == '(' && letters > 0:
+		case char == '(' && letters > 0:
 			t.while(func(c byte) bool {
 				return !isSpace(c) && c != ')'
 			})
@@ -178,7 +178,7 @@ func (t *tokenizer) param() tokenKind {
 			}
 			t.at++
 			return tokenParam
-		case c == ':' && t.peek(1) == ':':
+		case char == ':' && t.peek(1) == ':':
 			t.at++
 		case letters == 0:
 			return tokenBad

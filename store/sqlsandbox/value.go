@@ -78,38 +78,38 @@ func (a *arguments) argument(field string, value any) (any, error) {
 	bad := func(issue string) (any, error) {
 		return nil, badQuery("%s %s", field, issue).With("field", field).With("issue", issue)
 	}
-	switch v := value.(type) {
+	switch item := value.(type) {
 	case nil:
 		return nil, nil
 	case bool:
-		if v {
+		if item {
 			return int64(1), nil
 		}
 		return int64(0), nil
 	case int:
-		return int64(v), nil
+		return int64(item), nil
 	case int64:
-		return v, nil
+		return item, nil
 	case float64:
-		if v == math.Trunc(v) && math.Abs(v) <= exactInteger {
-			return int64(v), nil
+		if item == math.Trunc(item) && math.Abs(item) <= exactInteger {
+			return int64(item), nil
 		}
-		return v, nil
+		return item, nil
 	case json.Number:
-		if n, err := strconv.ParseInt(v.String(), 10, 64); err == nil {
+		if n, err := strconv.ParseInt(item.String(), 10, 64); err == nil {
 			return n, nil
 		}
-		f, err := v.Float64()
+		f, err := item.Float64()
 		if err != nil {
 			return bad("is not a number that can be stored")
 		}
 		return f, nil
 	case string:
-		if strings.IndexByte(v, 0) >= 0 {
+		if strings.IndexByte(item, 0) >= 0 {
 			return bad("must not contain NUL characters")
 		}
-		a.longest = max(a.longest, len(v))
-		return strings.ToValidUTF8(v, "\ufffd"), nil
+		a.longest = max(a.longest, len(item))
+		return strings.ToValidUTF8(item, "\ufffd"), nil
 	}
 	return bad("must be text, a number, true, false or null")
 }
@@ -156,27 +156,27 @@ const exactInteger = 1 << 53
 // of bytes that it takes there: blobs as base64, integers that a float64 cannot hold as
 // decimal text, infinities by name, and text as valid UTF-8.
 func jsonValue(value any) (any, int) {
-	switch v := value.(type) {
+	switch item := value.(type) {
 	case int64:
-		if v > exactInteger || v < -exactInteger {
-			value = strconv.FormatInt(v, 10)
+		if item > exactInteger || item < -exactInteger {
+			value = strconv.FormatInt(item, 10)
 		}
 		return value, 24
 	case float64:
 		switch {
-		case math.IsInf(v, 1):
+		case math.IsInf(item, 1):
 			return "Infinity", 12
-		case math.IsInf(v, -1):
+		case math.IsInf(item, -1):
 			return "-Infinity", 12
-		case math.IsNaN(v):
+		case math.IsNaN(item):
 			return nil, 6
 		}
-		return v, 26
+		return item, 26
 	case string:
-		text := strings.ToValidUTF8(v, "\ufffd")
+		text := strings.ToValidUTF8(item, "\ufffd")
 		return text, jsonLength(text)
 	case []byte:
-		text := base64.StdEncoding.EncodeToString(v)
+		text := base64.StdEncoding.EncodeToString(item)
 		return text, len(text) + 3
 	}
 	return nil, 5

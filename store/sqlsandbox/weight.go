@@ -40,28 +40,28 @@ type call struct {
 func (w words) weigh() weight {
 	var sum weight
 	var calls []call
-	for i, t := range w.tokens {
+	for index, token := range w.tokens {
 		switch {
-		case t.kind == tokenWord && !w.is(i+1, "("):
-			if word := w.word(i); word == "LIKE" || word == "GLOB" {
-				sum.patterns = append(sum.patterns, patternUse{lowerASCII(word), w.operand(i+1, i+2)})
+		case token.kind == tokenWord && !w.is(index+1, "("):
+			if word := w.word(index); word == "LIKE" || word == "GLOB" {
+				sum.patterns = append(sum.patterns, patternUse{lowerASCII(word), w.operand(index+1, index+2)})
 			}
-		case w.is(i, "||"), w.is(i, "->"), w.is(i, "->>"):
+		case w.is(index, "||"), w.is(index, "->"), w.is(index, "->>"):
 			sum.calls++
-		case w.is(i, "("):
+		case w.is(index, "("):
 			calls = append(calls, call{
-				name:   w.name(i - 1),
-				open:   i,
-				from:   i + 1,
+				name:   w.name(index - 1),
+				open:   index,
+				from:   index + 1,
 				length: patternUnknown,
 			})
-		case w.is(i, ",") && len(calls) > 0:
-			w.endArgument(&calls[len(calls)-1], i)
-		case w.is(i, ")") && len(calls) > 0:
+		case w.is(index, ",") && len(calls) > 0:
+			w.endArgument(&calls[len(calls)-1], index)
+		case w.is(index, ")") && len(calls) > 0:
 			c := calls[len(calls)-1]
 			calls = calls[:len(calls)-1]
-			w.endArgument(&c, i)
-			w.endCall(c, i, &sum)
+			w.endArgument(&c, index)
+			w.endCall(c, index, &sum)
 		}
 	}
 	return sum

@@ -48,9 +48,9 @@ var recursiveRules = []rule{
 
 // lastBoundary returns the last boundary between the two levels in
 // text[from:to], inclusive, or -1.
-func (s *splitter) lastBoundary(strongest, weakest level, from, to int) int {
+func (splitter *splitter) lastBoundary(strongest, weakest level, from, to int) int {
 	last := -1
-	s.boundaries(from, to, func(at int, l level) bool {
+	splitter.boundaries(from, to, func(at int, l level) bool {
 		if l >= strongest && l <= weakest {
 			last = at
 		}
@@ -60,9 +60,9 @@ func (s *splitter) lastBoundary(strongest, weakest level, from, to int) int {
 }
 
 // firstBoundary is like lastBoundary for the first one.
-func (s *splitter) firstBoundary(strongest, weakest level, from, to int) int {
+func (splitter *splitter) firstBoundary(strongest, weakest level, from, to int) int {
 	first := -1
-	s.boundaries(from, to, func(at int, l level) bool {
+	splitter.boundaries(from, to, func(at int, l level) bool {
 		if l >= strongest && l <= weakest {
 			first = at
 		}
@@ -73,9 +73,9 @@ func (s *splitter) firstBoundary(strongest, weakest level, from, to int) int {
 
 // boundaries calls yield with every position in text[from:to], inclusive, where
 // a chunk may end or start, until it returns false.
-func (s *splitter) boundaries(from, to int, yield func(at int, l level) bool) {
-	blocks := s.doc.Blocks
-	for i := s.blockAt(max(from-1, 0)); i < len(blocks) && int(blocks[i].Start) <= to; i++ {
+func (splitter *splitter) boundaries(from, to int, yield func(at int, l level) bool) {
+	blocks := splitter.doc.Blocks
+	for i := splitter.blockAt(max(from-1, 0)); i < len(blocks) && int(blocks[i].Start) <= to; i++ {
 		b := blocks[i]
 		if start := int(b.Start); start >= from && (i == 0 || blocks[i-1].Kind != document.KindHeading) {
 			l := atBlock
@@ -86,24 +86,24 @@ func (s *splitter) boundaries(from, to int, yield func(at int, l level) bool) {
 				return
 			}
 		}
-		if !s.within(b, from, to, yield) {
+		if !splitter.within(b, from, to, yield) {
 			return
 		}
 	}
 }
 
 // within is boundaries for the inside of one block.
-func (s *splitter) within(b document.Block, from, to int, yield func(at int, l level) bool) bool {
-	end := min(int(b.End), to)
+func (splitter *splitter) within(block document.Block, from, to int, yield func(at int, l level) bool) bool {
+	end := min(int(block.End), to)
 	// A little back, to see the white space before a word that starts at from.
-	for p := max(int(b.Start), spaceBefore(s.text, from)); p < end; {
-		c := s.text[p]
+	for p := max(int(block.Start), spaceBefore(splitter.text, from)); p < end; {
+		c := splitter.text[p]
 		if c > ' ' && c < utf8.RuneSelf {
 			p++
 			continue
 		}
-		at, next, l := s.classify(b, p, int(b.End))
-		if l < levels && at >= from && at <= to && at < int(b.End) && !yield(at, l) {
+		at, next, l := splitter.classify(block, p, int(block.End))
+		if l < levels && at >= from && at <= to && at < int(block.End) && !yield(at, l) {
 			return false
 		}
 		p = next
@@ -113,15 +113,15 @@ func (s *splitter) within(b document.Block, from, to int, yield func(at int, l l
 
 // classify examines the space or non-ASCII character at p. It returns the
 // boundary there, its level (levels for none), and where to continue.
-func (s *splitter) classify(b document.Block, p, end int) (at, next int, l level) {
-	r, size := utf8.DecodeRuneInString(s.text[p:end])
+func (splitter *splitter) classify(b document.Block, p, end int) (at, next int, l level) {
+	r, size := utf8.DecodeRuneInString(splitter.text[p:end])
 	switch {
 	case unicode.IsSpace(r):
-		return s.classifySpace(b, p, end)
+		return splitter.classifySpace(b, p, end)
 	case b.Kind == document.KindFence:
 		return p, p + size, levels
 	case isFullStop(r):
-		at = skipClosers(s.text[:end], p+size)
+		at = skipClosers(splitter.text[:end], p+size)
 		return at, at, atSentence
 	case isComma(r):
 		return p + size, p + size, atWord
@@ -133,11 +133,11 @@ func (s *splitter) classify(b document.Block, p, end int) (at, next int, l level
 // one is several boundaries.
 const maxSpaceRun = 256
 
-func (s *splitter) classifySpace(b document.Block, p, end int) (at, next int, l level) {
-	newlines, line := 0, p
-	next = p
-	for next < min(end, p+maxSpaceRun) {
-		r, size := utf8.DecodeRuneInString(s.text[next:end])
+func (splitter *splitter) classifySpace(block document.Block, position, end int) (at, next int, level level) {
+	newlines, line := 0, position
+	next = position
+	for next < min(end, position+maxSpaceRun) {
+		r, size := utf8.DecodeRuneInString(splitter.text[next:end])
 		if !unicode.IsSpace(r) {
 			break
 		}
@@ -148,19 +148,19 @@ func (s *splitter) classifySpace(b document.Block, p, end int) (at, next int, l 
 		}
 	}
 	switch {
-	case b.Kind == document.KindHeading || newlines == 0 && b.Kind == document.KindFence:
+	case block.Kind == document.KindHeading || newlines == 0 && block.Kind == document.KindFence:
 		return next, next, atWord
-	case newlines == 0 && endsSentence(s.text, p, next):
+	case newlines == 0 && endsSentence(splitter.text, position, next):
 		return next, next, atSentence
 	case newlines == 0:
 		return next, next, atWord
-	case line <= int(b.Start)+s.headLines(b):
+	case line <= int(block.Start)+splitter.headLines(block):
 		return line, next, levels // repeated text alone is not a chunk
-	case b.Kind != document.KindParagraph:
+	case block.Kind != document.KindParagraph:
 		return line, next, atRow
 	case newlines > 1:
 		return line, next, atBlock
-	case endsSentence(s.text, p, next):
+	case endsSentence(splitter.text, position, next):
 		return line, next, atSentence
 	}
 	return line, next, atLine

@@ -90,14 +90,14 @@ type Chunk struct {
 // text of at least a tenth of the size, whatever the overlap. Errors are those
 // of Validate, of Embed, of ctx, and document.CodeTooComplex for more than
 // MaxChunks.
-func Split(ctx context.Context, doc *document.Document, c Config) ([]Chunk, error) {
-	if err := c.Validate(); err != nil {
+func Split(ctx context.Context, doc *document.Document, config Config) ([]Chunk, error) {
+	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	if c.Method == Markdown && doc.Format == document.FormatText {
+	if config.Method == Markdown && doc.Format == document.FormatText {
 		doc = doc.AsMarkdown()
 	}
-	s := newSplitter(doc, c)
+	s := newSplitter(doc, config)
 	breaks, err := s.breaks(ctx)
 	if err != nil {
 		return nil, err
@@ -113,24 +113,24 @@ func Split(ctx context.Context, doc *document.Document, c Config) ([]Chunk, erro
 }
 
 // breaks returns the offsets that no chunk may cross.
-func (s *splitter) breaks(ctx context.Context) ([]int, error) {
+func (splitter *splitter) breaks(ctx context.Context) ([]int, error) {
 	switch {
-	case s.Method == Markdown:
-		return s.headings(), nil
-	case s.Method == Recursive && utf8.RuneCountInString(s.text) <= s.Size:
-		return s.shortSections(), nil
-	case s.Method == Semantic && s.Embed != nil:
-		return s.topics(ctx)
+	case splitter.Method == Markdown:
+		return splitter.headings(), nil
+	case splitter.Method == Recursive && utf8.RuneCountInString(splitter.text) <= splitter.Size:
+		return splitter.shortSections(), nil
+	case splitter.Method == Semantic && splitter.Embed != nil:
+		return splitter.topics(ctx)
 	}
 	return nil, nil
 }
 
 // headings returns where sections start. Consecutive headings start one section
 // together.
-func (s *splitter) headings() []int {
+func (splitter *splitter) headings() []int {
 	var at []int
-	for i, b := range s.doc.Blocks {
-		if i > 0 && s.beginsSection(i) {
+	for i, b := range splitter.doc.Blocks {
+		if i > 0 && splitter.beginsSection(i) {
 			at = append(at, int(b.Start))
 		}
 	}
@@ -143,11 +143,11 @@ const minSection = 100
 
 // shortSections returns the offsets at which a document that fits into one chunk is
 // split: where sections start, if both sides have at least minSection bytes.
-func (s *splitter) shortSections() []int {
+func (splitter *splitter) shortSections() []int {
 	var at []int
 	last := 0
-	for _, offset := range s.headings() {
-		if offset-last >= minSection && len(s.text)-offset >= minSection {
+	for _, offset := range splitter.headings() {
+		if offset-last >= minSection && len(splitter.text)-offset >= minSection {
 			at = append(at, offset)
 			last = offset
 		}

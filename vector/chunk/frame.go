@@ -11,22 +11,22 @@ import (
 // understandable: the header of the table, the first line of the code fence or
 // the name of the value that contains start. A head that would fill more than
 // half of a chunk is omitted.
-func (s *splitter) headAt(start int) string {
-	b, ok := s.enclosingBlock(start)
+func (splitter *splitter) headAt(start int) string {
+	block, ok := splitter.enclosingBlock(start)
 	if !ok {
 		return ""
 	}
-	text := s.text[b.Start:b.End]
-	offset := start - int(b.Start)
+	text := splitter.text[block.Start:block.End]
+	offset := start - int(block.Start)
 	head := ""
-	if b.Kind == document.KindRow {
+	if block.Kind == document.KindRow {
 		var line int
-		line, head = s.row.at(s, int(b.Start), start)
+		line, head = splitter.row.at(splitter, int(block.Start), start)
 		offset = start - line
 	} else {
-		head = text[:s.headLines(b)]
+		head = text[:splitter.headLines(block)]
 	}
-	if offset < len(head) || utf8.RuneCountInString(head) > s.Size/2 {
+	if offset < len(head) || utf8.RuneCountInString(head) > splitter.Size/2 {
 		return ""
 	}
 	return head
@@ -34,14 +34,14 @@ func (s *splitter) headAt(start int) string {
 
 // tailAt returns what a chunk that ends at cut must end with: the closing line
 // of the code fence that contains cut. It is ASCII.
-func (s *splitter) tailAt(cut int) string {
-	b, ok := s.enclosingBlock(cut)
+func (splitter *splitter) tailAt(cut int) string {
+	b, ok := splitter.enclosingBlock(cut)
 	if !ok || b.Kind != document.KindFence {
 		return ""
 	}
-	opener := s.text[b.Start:][:s.headLines(b)]
+	opener := splitter.text[b.Start:][:splitter.headLines(b)]
 	marker := document.FenceMarker(opener)
-	if marker == "" || cut-int(b.Start) < len(opener) || len(marker) >= s.Size/4 {
+	if marker == "" || cut-int(b.Start) < len(opener) || len(marker) >= splitter.Size/4 {
 		return ""
 	}
 	return "\n" + marker
@@ -50,43 +50,43 @@ func (s *splitter) tailAt(cut int) string {
 // afterFence returns the end of the code fence that contains cut if only its
 // last line is left, with which the chunk before cut already ends; otherwise
 // cut.
-func (s *splitter) afterFence(cut int) int {
-	tail := s.tailAt(cut)
+func (splitter *splitter) afterFence(cut int) int {
+	tail := splitter.tailAt(cut)
 	if tail == "" {
 		return cut
 	}
-	b, _ := s.enclosingBlock(cut)
-	rest := s.text[cut:b.End]
-	if len(rest) < 4*s.Size && strings.TrimLeft(strings.TrimSpace(rest), tail[1:2]) == "" {
+	b, _ := splitter.enclosingBlock(cut)
+	rest := splitter.text[cut:b.End]
+	if len(rest) < 4*splitter.Size && strings.TrimLeft(strings.TrimSpace(rest), tail[1:2]) == "" {
 		return int(b.End)
 	}
 	return cut
 }
 
 // enclosingBlock returns the block that contains offset, unless the block starts there.
-func (s *splitter) enclosingBlock(offset int) (document.Block, bool) {
-	i := s.blockAt(offset)
-	if i >= len(s.doc.Blocks) || int(s.doc.Blocks[i].Start) >= offset {
+func (splitter *splitter) enclosingBlock(offset int) (document.Block, bool) {
+	i := splitter.blockAt(offset)
+	if i >= len(splitter.doc.Blocks) || int(splitter.doc.Blocks[i].Start) >= offset {
 		return document.Block{}, false
 	}
-	return s.doc.Blocks[i], true
+	return splitter.doc.Blocks[i], true
 }
 
 // headLines returns the length of what chunks repeat of a table or a fence.
-func (s *splitter) headLines(b document.Block) int {
+func (splitter *splitter) headLines(b document.Block) int {
 	switch b.Kind {
 	case document.KindTable:
-		return len(s.firstLines(s.text[b.Start:b.End], 2))
+		return len(splitter.firstLines(splitter.text[b.Start:b.End], 2))
 	case document.KindFence:
-		return len(s.firstLines(s.text[b.Start:b.End], 1))
+		return len(splitter.firstLines(splitter.text[b.Start:b.End], 1))
 	}
 	return 0
 }
 
 // firstLines returns the first n lines of text with their line ends, or "" if
 // they are longer than a chunk.
-func (s *splitter) firstLines(text string, n int) string {
-	within := text[:min(len(text), utf8.UTFMax*s.Size)]
+func (splitter *splitter) firstLines(text string, n int) string {
+	within := text[:min(len(text), utf8.UTFMax*splitter.Size)]
 	end := 0
 	for range n {
 		i := strings.IndexByte(within[end:], '\n')

@@ -10,59 +10,59 @@ import (
 // starts: up to Overlap characters before s.done, at the best position to start
 // reading. An overlap does not cross a heading, and contains only whole
 // records, rows, items and lines of code.
-func (s *splitter) overlapFrom(start, end int) int {
-	overlap := min(s.Overlap, s.Size-s.minNew)
+func (splitter *splitter) overlapFrom(start, end int) int {
+	overlap := min(splitter.Overlap, splitter.Size-splitter.minNew)
 	if overlap == 0 {
-		return s.done
+		return splitter.done
 	}
-	from := retreat(s.text, start, s.done, overlap)
+	from := retreat(splitter.text, start, splitter.done, overlap)
 	if from == start { // the whole chunk would be repeated
-		for from += (s.done - start + 1) / 2; !utf8.RuneStart(s.text[from]); from++ {
+		for from += (splitter.done - start + 1) / 2; !utf8.RuneStart(splitter.text[from]); from++ {
 		}
 	}
-	at := s.overlapStart(from)
+	at := splitter.overlapStart(from)
 	if at <= start ||
-		at >= s.done ||
-		s.windowEnd(s.headAt(at), at, end) < min(s.done+s.minNew, end) {
-		return s.done
+		at >= splitter.done ||
+		splitter.windowEnd(splitter.headAt(at), at, end) < min(splitter.done+splitter.minNew, end) {
+		return splitter.done
 	}
 	return at
 }
 
 // overlapStart returns the best position to start a chunk, from an offset on and before
 // s.done.
-func (s *splitter) overlapStart(from int) int {
-	if at := s.firstBoundary(atHeading, atHeading, from, s.done); at >= 0 {
+func (splitter *splitter) overlapStart(from int) int {
+	if at := splitter.firstBoundary(atHeading, atHeading, from, splitter.done); at >= 0 {
 		return at
 	}
-	i := s.blockAt(from)
-	if i >= len(s.doc.Blocks) {
-		return s.done
+	index := splitter.blockAt(from)
+	if index >= len(splitter.doc.Blocks) {
+		return splitter.done
 	}
-	b := s.doc.Blocks[i]
-	cutInLine := s.done < int(b.End) &&
-		s.done > 0 &&
-		s.text[s.done-1] != '\n'
-	strongest, weakest, within := atHeading, atSentence, from+(s.done-from)/2
+	block := splitter.doc.Blocks[index]
+	cutInLine := splitter.done < int(block.End) &&
+		splitter.done > 0 &&
+		splitter.text[splitter.done-1] != '\n'
+	strongest, weakest, within := atHeading, atSentence, from+(splitter.done-from)/2
 	switch {
 	case cutInLine:
-	case b.Kind == document.KindRow:
-		weakest, within = atBlock, s.done
-	case b.Kind != document.KindParagraph && b.Kind != document.KindHeading:
-		weakest, within = atRow, s.done
+	case block.Kind == document.KindRow:
+		weakest, within = atBlock, splitter.done
+	case block.Kind != document.KindParagraph && block.Kind != document.KindHeading:
+		weakest, within = atRow, splitter.done
 	}
-	if at := s.firstBoundary(strongest, weakest, from, within); at >= 0 {
+	if at := splitter.firstBoundary(strongest, weakest, from, within); at >= 0 {
 		return at
 	}
-	if within == s.done {
-		return s.done
+	if within == splitter.done {
+		return splitter.done
 	}
 	// A shorter overlap, or none, is better than half a sentence.
-	if at := s.firstBoundary(strongest, weakest, within, s.done); at >= 0 {
+	if at := splitter.firstBoundary(strongest, weakest, within, splitter.done); at >= 0 {
 		return at
 	}
-	if at := s.firstBoundary(atHeading, atWord, from, s.done); at >= 0 && at < s.done {
+	if at := splitter.firstBoundary(atHeading, atWord, from, splitter.done); at >= 0 && at < splitter.done {
 		return at
 	}
-	return graphemeBefore(s.text, from)
+	return graphemeBefore(splitter.text, from)
 }

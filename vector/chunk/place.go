@@ -13,16 +13,16 @@ const maxLaterHeadings = 15
 
 // laterHeadings returns the headings that start in blocks from i on, before cut. Of
 // consecutive headings it returns the innermost.
-func (s *splitter) laterHeadings(i, cut int) (list []string) {
-	blocks := s.doc.Blocks
+func (splitter *splitter) laterHeadings(i, cut int) (list []string) {
+	blocks := splitter.doc.Blocks
 	for ; i < len(blocks) &&
 		int(blocks[i].Start) < cut &&
 		len(list) < maxLaterHeadings; i++ {
 		if blocks[i].Kind != document.KindHeading {
 			continue
 		}
-		i = s.lastOfHeadings(i, cut)
-		if path := s.doc.Path(i); !slices.Contains(list, path) {
+		i = splitter.lastOfHeadings(i, cut)
+		if path := splitter.doc.Path(i); !slices.Contains(list, path) {
 			list = append(list, path)
 		}
 	}

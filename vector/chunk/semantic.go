@@ -19,9 +19,9 @@ const (
 // cosine of the two sentences before and the two after it; the depth of a gap
 // is how far the cosine is below the peaks on both sides; gaps deeper than the
 // mean plus one standard deviation separate topics.
-func (s *splitter) topics(ctx context.Context) ([]int, error) {
-	starts := s.sentences()
-	cosines, err := s.cosines(ctx, starts)
+func (splitter *splitter) topics(ctx context.Context) ([]int, error) {
+	starts := splitter.sentences()
+	cosines, err := splitter.cosines(ctx, starts)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (s *splitter) topics(ctx context.Context) ([]int, error) {
 	for i, d := range depth {
 		at := starts[i+1]
 		peak := (i == 0 || depth[i-1] <= d) && (i == len(depth)-1 || depth[i+1] < d)
-		if d >= limit && peak && at-last >= s.Size/5 {
+		if d >= limit && peak && at-last >= splitter.Size/5 {
 			breaks = append(breaks, at)
 			last = at
 		}
@@ -43,19 +43,19 @@ func (s *splitter) topics(ctx context.Context) ([]int, error) {
 
 // sentences returns where sentences start. A heading belongs to what follows
 // it; a table, a code fence and a record are one sentence each.
-func (s *splitter) sentences() []int {
+func (splitter *splitter) sentences() []int {
 	var starts []int
-	for i, b := range s.doc.Blocks {
-		if i == 0 || s.doc.Blocks[i-1].Kind != document.KindHeading {
-			starts = append(starts, int(b.Start))
+	for index, block := range splitter.doc.Blocks {
+		if index == 0 || splitter.doc.Blocks[index-1].Kind != document.KindHeading {
+			starts = append(starts, int(block.Start))
 		}
-		if b.Kind != document.KindParagraph && b.Kind != document.KindList {
+		if block.Kind != document.KindParagraph && block.Kind != document.KindList {
 			continue
 		}
-		s.within(
-			b,
-			int(b.Start)+1,
-			int(b.End),
+		splitter.within(
+			block,
+			int(block.Start)+1,
+			int(block.End),
 			func(at int, l level) bool {
 				if l <= atSentence {
 					starts = append(starts, at)
@@ -68,7 +68,7 @@ func (s *splitter) sentences() []int {
 }
 
 // cosines returns the similarity across each gap between two sentences.
-func (s *splitter) cosines(ctx context.Context, starts []int) ([]float64, error) {
+func (splitter *splitter) cosines(ctx context.Context, starts []int) ([]float64, error) {
 	var (
 		out  []float64
 		near [][]float32 // at most the last four vectors
@@ -87,9 +87,9 @@ func (s *splitter) cosines(ctx context.Context, starts []int) ([]float64, error)
 	for from := 0; from < len(starts); from += embedBatch {
 		texts := make([]string, 0, embedBatch)
 		for i := from; i < min(from+embedBatch, len(starts)); i++ {
-			texts = append(texts, s.sentence(starts, i))
+			texts = append(texts, splitter.sentence(starts, i))
 		}
-		vectors, err := s.Embed(ctx, texts)
+		vectors, err := splitter.Embed(ctx, texts)
 		if err != nil {
 			return nil, err
 		}
@@ -107,13 +107,13 @@ func (s *splitter) cosines(ctx context.Context, starts []int) ([]float64, error)
 }
 
 // sentence returns the part of sentence i that is embedded.
-func (s *splitter) sentence(starts []int, i int) string {
-	end := len(s.text)
+func (splitter *splitter) sentence(starts []int, i int) string {
+	end := len(splitter.text)
 	if i+1 < len(starts) {
 		end = starts[i+1]
 	}
-	end = min(end, advance(s.text, starts[i], end, maxEmbedText))
-	return s.text[starts[i]:end]
+	end = min(end, advance(splitter.text, starts[i], end, maxEmbedText))
+	return splitter.text[starts[i]:end]
 }
 
 // cosine compares the sums of two groups of vectors of equal length; 0 if one
@@ -144,8 +144,8 @@ func sum(vectors [][]float32, i int) float64 {
 
 // dipDepths returns how far each value is below the peaks to its left and right.
 func dipDepths(values []float64) []float64 {
-	n := len(values)
-	out := make([]float64, n)
+	length := len(values)
+	out := make([]float64, length)
 	peak := 0.0
 	for i, v := range values {
 		if i == 0 || values[i-1] < v {
@@ -153,9 +153,9 @@ func dipDepths(values []float64) []float64 {
 		}
 		out[i] = peak - v
 	}
-	for i := n - 1; i >= 0; i-- {
+	for i := length - 1; i >= 0; i-- {
 		v := values[i]
-		if i == n-1 || values[i+1] < v {
+		if i == length-1 || values[i+1] < v {
 			peak = v
 		}
 		out[i] += peak - v

@@ -124,29 +124,29 @@ func Sentences(text string) (list [][2]int) {
 		}
 	}
 	start := 0
-	for p := 0; p < len(text); {
-		r, size := utf8.DecodeRuneInString(text[p:])
-		next, end := p+size, p
+	for position := 0; position < len(text); {
+		char, size := utf8.DecodeRuneInString(text[position:])
+		next, end := position+size, position
 		switch {
-		case isFullStop(r):
+		case isFullStop(char):
 			end = skipClosers(text, next)
 			next = end
-		case unicode.IsSpace(r):
-			space := text[p:]
+		case unicode.IsSpace(char):
+			space := text[position:]
 			space = space[:len(space)-len(strings.TrimLeftFunc(space, unicode.IsSpace))]
-			next = p + len(space)
+			next = position + len(space)
 			if next < len(text) &&
-				!endsSentence(text, p, next) &&
-				!breaksLine(text[start:p], space, text[next:]) {
-				p = next
+				!endsSentence(text, position, next) &&
+				!breaksLine(text[start:position], space, text[next:]) {
+				position = next
 				continue
 			}
 		default:
-			p = next
+			position = next
 			continue
 		}
 		add(start, end)
-		start, p = next, next
+		start, position = next, next
 	}
 	add(start, len(text))
 	return list

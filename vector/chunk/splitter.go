@@ -38,28 +38,28 @@ func newSplitter(doc *document.Document, c Config) *splitter {
 }
 
 // segment splits text[start:end]. Neither chunks nor overlaps reach beyond it.
-func (s *splitter) segment(ctx context.Context, start, end int) error {
-	end = start + len(strings.TrimRightFunc(s.text[start:end], unicode.IsSpace))
-	s.done = start
-	for start = s.skipSpace(start, end); start < end; start = s.skipSpace(start, end) {
+func (splitter *splitter) segment(ctx context.Context, start, end int) error {
+	end = start + len(strings.TrimRightFunc(splitter.text[start:end], unicode.IsSpace))
+	splitter.done = start
+	for start = splitter.skipSpace(start, end); start < end; start = splitter.skipSpace(start, end) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		head := s.headAt(start)
-		cut := s.cut(start, end, s.windowEnd(head, start, end))
-		s.emit(head, start, cut)
-		s.done = s.afterFence(cut)
-		if len(s.chunks) > s.maxChunks {
+		head := splitter.headAt(start)
+		cut := splitter.cut(start, end, splitter.windowEnd(head, start, end))
+		splitter.emit(head, start, cut)
+		splitter.done = splitter.afterFence(cut)
+		if len(splitter.chunks) > splitter.maxChunks {
 			return agent.Errorf(
 				document.CodeTooComplex,
 				"the text would make more than %d chunks; choose a larger chunk_size or a smaller overlap",
-				s.maxChunks,
+				splitter.maxChunks,
 			)
 		}
-		if s.done >= end {
+		if splitter.done >= end {
 			return nil
 		}
-		start = s.overlapFrom(start, end)
+		start = splitter.overlapFrom(start, end)
 	}
 	return nil
 }
@@ -67,28 +67,28 @@ func (s *splitter) segment(ctx context.Context, start, end int) error {
 // windowEnd returns how far a window from start can reach without exceeding the
 // size together with its head. Inside a code fence, it leaves room to close the
 // fence.
-func (s *splitter) windowEnd(head string, start, end int) int {
-	room := s.Size - utf8.RuneCountInString(head)
-	most := advance(s.text, start, end, room)
+func (splitter *splitter) windowEnd(head string, start, end int) int {
+	room := splitter.Size - utf8.RuneCountInString(head)
+	most := advance(splitter.text, start, end, room)
 	if most < end {
-		most = advance(s.text, start, most, room-len(s.tailAt(most)))
+		most = advance(splitter.text, start, most, room-len(splitter.tailAt(most)))
 	}
 	return most
 }
 
 // cut returns the best end of the window that starts at start.
-func (s *splitter) cut(start, end, most int) int {
+func (splitter *splitter) cut(start, end, most int) int {
 	if most == end {
 		return end
 	}
-	least := min(s.done+s.minNew, most)
-	for _, rule := range rulesOf[s.Method] {
+	least := min(splitter.done+splitter.minNew, most)
+	for _, rule := range rulesOf[splitter.Method] {
 		from := max(least, start+int(float64(most-start)*rule.fill))
-		if at := s.lastBoundary(rule.strongest, rule.weakest, from, most); at > s.done {
-			return s.endBeforeTitle(at, least)
+		if at := splitter.lastBoundary(rule.strongest, rule.weakest, from, most); at > splitter.done {
+			return splitter.endBeforeTitle(at, least)
 		}
 	}
-	if at := graphemeBefore(s.text, most); at > s.done {
+	if at := graphemeBefore(splitter.text, most); at > splitter.done {
 		return at
 	}
 	return most
@@ -101,20 +101,20 @@ const maxTitleLine = 80
 // end with a short line by itself that does not end a sentence, it ends before that
 // line, but not before least: in text without headings, such as that of a PDF, the line
 // is likely a heading and belongs to what follows.
-func (s *splitter) endBeforeTitle(at, least int) int {
-	blocks := s.doc.Blocks
-	i := s.blockAt(at)
-	if i == 0 ||
-		i == len(blocks) ||
-		int(blocks[i].Start) != at ||
-		blocks[i].Kind != document.KindParagraph {
+func (splitter *splitter) endBeforeTitle(at, least int) int {
+	blocks := splitter.doc.Blocks
+	index := splitter.blockAt(at)
+	if index == 0 ||
+		index == len(blocks) ||
+		int(blocks[index].Start) != at ||
+		blocks[index].Kind != document.KindParagraph {
 		return at
 	}
-	last := blocks[i-1]
-	line := strings.TrimSpace(s.text[last.Start:last.End])
+	last := blocks[index-1]
+	line := strings.TrimSpace(splitter.text[last.Start:last.End])
 	end, _ := utf8.DecodeLastRuneInString(line)
 	if last.Kind != document.KindParagraph ||
-		last.Page != blocks[i].Page ||
+		last.Page != blocks[index].Page ||
 		int(last.Start) < least ||
 		len(line) > maxTitleLine ||
 		strings.Contains(line, "\n") ||
@@ -125,37 +125,37 @@ func (s *splitter) endBeforeTitle(at, least int) int {
 }
 
 // emit adds a chunk for the window, unless it contains nothing new.
-func (s *splitter) emit(head string, start, cut int) {
-	if strings.TrimSpace(s.text[s.done:cut]) == "" {
+func (splitter *splitter) emit(head string, start, cut int) {
+	if strings.TrimSpace(splitter.text[splitter.done:cut]) == "" {
 		return
 	}
-	if s.spans != nil {
-		s.spans(start, cut)
+	if splitter.spans != nil {
+		splitter.spans(start, cut)
 	}
-	content := strings.TrimRightFunc(s.text[start:cut], unicode.IsSpace)
-	if tail := s.tailAt(cut); head != "" || tail != "" {
+	content := strings.TrimRightFunc(splitter.text[start:cut], unicode.IsSpace)
+	if tail := splitter.tailAt(cut); head != "" || tail != "" {
 		content = head + content + tail
 	}
-	c := Chunk{Content: content, Position: len(s.chunks)}
-	if i := s.blockAt(start); i < len(s.doc.Blocks) {
-		c.Page = int(s.doc.Blocks[i].Page)
-		c.PageStarts = pageStarts(s.doc.Blocks[i:], start-len(head), cut)
-		i = s.lastOfHeadings(i, cut)
-		c.Heading = s.doc.Path(i)
-		c.LaterHeadings = s.laterHeadings(i+1, cut)
+	c := Chunk{Content: content, Position: len(splitter.chunks)}
+	if i := splitter.blockAt(start); i < len(splitter.doc.Blocks) {
+		c.Page = int(splitter.doc.Blocks[i].Page)
+		c.PageStarts = pageStarts(splitter.doc.Blocks[i:], start-len(head), cut)
+		i = splitter.lastOfHeadings(i, cut)
+		c.Heading = splitter.doc.Path(i)
+		c.LaterHeadings = splitter.laterHeadings(i+1, cut)
 	}
-	if s.doc.Lined {
-		c.Line = s.lines.at(s.doc, start)
-		last := s.lines // a copy, since the next chunk may start before
-		c.LastLine = last.at(s.doc, start+len(strings.TrimRightFunc(s.text[start:cut], unicode.IsSpace)))
+	if splitter.doc.Lined {
+		c.Line = splitter.lines.at(splitter.doc, start)
+		last := splitter.lines // a copy, since the next chunk may start before
+		c.LastLine = last.at(splitter.doc, start+len(strings.TrimRightFunc(splitter.text[start:cut], unicode.IsSpace)))
 	}
-	s.chunks = append(s.chunks, c)
+	splitter.chunks = append(splitter.chunks, c)
 }
 
 // lastOfHeadings returns the innermost of the consecutive headings that start
 // with block i and end before cut.
-func (s *splitter) lastOfHeadings(i, cut int) int {
-	blocks := s.doc.Blocks
+func (splitter *splitter) lastOfHeadings(i, cut int) int {
+	blocks := splitter.doc.Blocks
 	for i+1 < len(blocks) && blocks[i].Kind == document.KindHeading &&
 		int(blocks[i+1].Start) < cut && blocks[i+1].Parent == int32(i) {
 		i++
@@ -164,27 +164,27 @@ func (s *splitter) lastOfHeadings(i, cut int) int {
 }
 
 // blockAt returns the index of the block that contains offset or follows it.
-func (s *splitter) blockAt(offset int) int {
-	return sort.Search(len(s.doc.Blocks), func(i int) bool {
-		return int(s.doc.Blocks[i].End) > offset
+func (splitter *splitter) blockAt(offset int) int {
+	return sort.Search(len(splitter.doc.Blocks), func(i int) bool {
+		return int(splitter.doc.Blocks[i].End) > offset
 	})
 }
 
 // beginsSection reports whether block i is a heading, and the first of
 // consecutive ones.
-func (s *splitter) beginsSection(i int) bool {
-	blocks := s.doc.Blocks
+func (splitter *splitter) beginsSection(i int) bool {
+	blocks := splitter.doc.Blocks
 	return blocks[i].Kind == document.KindHeading &&
 		(i == 0 || blocks[i-1].Kind != document.KindHeading)
 }
 
 // skipSpace skips white space at offset, except the indentation of the
 // following line.
-func (s *splitter) skipSpace(offset, end int) int {
+func (splitter *splitter) skipSpace(offset, end int) int {
 	line := offset
-	inLine := offset > 0 && s.text[offset-1] != '\n'
+	inLine := offset > 0 && splitter.text[offset-1] != '\n'
 	for offset < end {
-		r, size := utf8.DecodeRuneInString(s.text[offset:end])
+		r, size := utf8.DecodeRuneInString(splitter.text[offset:end])
 		if !unicode.IsSpace(r) {
 			break
 		}

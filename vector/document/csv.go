@@ -18,8 +18,8 @@ func readCSV(ctx context.Context, in input) (*Document, error) {
 	}
 	data, delimiter := csvDelimiter(data, in.name)
 	doc := &Document{}
-	doc.Text, doc.Blocks, err = records(in.limits, func(w *recordWriter) error {
-		t := csvTable{out: w}
+	doc.Text, doc.Blocks, err = records(in.limits, func(writer *recordWriter) error {
+		t := csvTable{out: writer}
 		rows := csvReader{data: data, delimiter: delimiter}
 		for i := 0; rows.next(); i++ {
 			if i%1024 == 0 && ctx.Err() != nil {

@@ -81,11 +81,11 @@ func (r *csvReader) separator() bool {
 // a line or of the data. Other quotes are part of the text.
 func (r *csvReader) closingQuote(pos int) int {
 	for {
-		i := bytes.IndexByte(r.data[pos:], '"')
-		if i < 0 {
+		index := bytes.IndexByte(r.data[pos:], '"')
+		if index < 0 {
 			return -1
 		}
-		pos += i + 1
+		pos += index + 1
 		if pos < len(r.data) && r.data[pos] == '"' {
 			pos++
 			continue

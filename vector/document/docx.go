@@ -13,35 +13,35 @@ import (
 // Missing or damaged parts
 // are skipped, except the main text.
 func extractDOCX(in input, out *sink) error {
-	a, ok := openArchive(in.data)
+	archive, ok := openArchive(in.data)
 	if !ok {
 		return rejected("is not a DOCX file")
 	}
-	name := docxMain(a)
-	parts, err := docxParts(a, name)
+	name := docxMain(archive)
+	parts, err := docxParts(archive, name)
 	if err != nil {
 		return err
 	}
-	w := &docxWalker{
+	walker := &docxWalker{
 		out:   out,
 		parts: parts,
 		depth: in.limits.Depth * 5,
 	}
 	furniture := map[string]bool{}
-	if err := w.writeFurniture(a, parts.headers, furniture); err != nil {
+	if err := walker.writeFurniture(archive, parts.headers, furniture); err != nil {
 		return err
 	}
-	w.links = parts.links
-	if err := w.walk(a, name); err != nil {
+	walker.links = parts.links
+	if err := walker.walk(archive, name); err != nil {
 		return err
 	}
-	if err := w.writeNotes(a); err != nil {
+	if err := walker.writeNotes(archive); err != nil {
 		return err
 	}
-	if err := w.writeFurniture(a, parts.footers, furniture); err != nil {
+	if err := walker.writeFurniture(archive, parts.footers, furniture); err != nil {
 		return err
 	}
-	out.title = docxTitle(a)
+	out.title = docxTitle(archive)
 	return nil
 }
 
@@ -55,14 +55,14 @@ type docxPackage struct {
 	footers   []string
 }
 
-func docxParts(a *archive, main string) (*docxPackage, error) {
+func docxParts(archive *archive, main string) (*docxPackage, error) {
 	p := &docxPackage{links: map[string]string{}}
 	names := map[string]string{}
 	folder := path.Dir(main)
 	for _, kind := range []string{"styles", "numbering", "footnotes", "endnotes"} {
 		names[kind] = path.Join(folder, kind+".xml")
 	}
-	rels, err := a.read(relsOf(main), maxSmallPart)
+	rels, err := archive.read(relsOf(main), maxSmallPart)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func docxParts(a *archive, main string) (*docxPackage, error) {
 		switch _, known := names[kind]; {
 		case kind == "hyperlink" && rel.external:
 			p.links[rel.id] = rel.target
-		case !a.has(rel.target):
+		case !archive.has(rel.target):
 		case known:
 			names[kind] = rel.target
 		case kind == "header":
@@ -81,11 +81,11 @@ func docxParts(a *archive, main string) (*docxPackage, error) {
 		}
 	}
 	p.notes = []string{names["footnotes"], names["endnotes"]}
-	styles, err := a.read(names["styles"], maxSmallPart)
+	styles, err := archive.read(names["styles"], maxSmallPart)
 	if err != nil {
 		return nil, err
 	}
-	numbering, err := a.read(names["numbering"], maxSmallPart)
+	numbering, err := archive.read(names["numbering"], maxSmallPart)
 	if err != nil {
 		return nil, err
 	}
@@ -183,11 +183,11 @@ const maxStyleChain = 20
 // is the outline level of the paragraph, or else of its style or of a style
 // that this is based on, or else given by the style's name, which is in
 // English whatever the language of the style's id.
-func (s docxStyles) level(p docxProperties) int {
-	id := p.Style.Val
+func (s docxStyles) level(properties docxProperties) int {
+	id := properties.Style.Val
 	for range maxStyleChain {
-		if p.Outline != nil {
-			level := p.Outline.number(9) + 1
+		if properties.Outline != nil {
+			level := properties.Outline.number(9) + 1
 			if level < 1 || level > 9 {
 				return 0
 			}
@@ -200,7 +200,7 @@ func (s docxStyles) level(p docxProperties) int {
 		if level := levelOfName(style.Name.Val); level > 0 {
 			return level
 		}
-		p, id = style.Properties, style.BasedOn.Val
+		properties, id = style.Properties, style.BasedOn.Val
 	}
 	return 0
 }
@@ -226,20 +226,20 @@ func (s docxStyles) isContents(p docxProperties) bool {
 }
 
 // list returns the list that a paragraph belongs to and its level, or "".
-func (s docxStyles) list(p docxProperties) (id string, level int) {
-	style := p.Style.Val
+func (s docxStyles) list(properties docxProperties) (id string, level int) {
+	style := properties.Style.Val
 	for range maxStyleChain {
-		if p.Num != nil && p.Num.ID.Val != "" {
-			if p.Num.ID.Val == "0" {
+		if properties.Num != nil && properties.Num.ID.Val != "" {
+			if properties.Num.ID.Val == "0" {
 				return "", 0
 			}
-			return p.Num.ID.Val, min(max(p.Num.Level.number(0), 0), listLevels-1)
+			return properties.Num.ID.Val, min(max(properties.Num.Level.number(0), 0), listLevels-1)
 		}
 		next, ok := s[style]
 		if !ok {
 			return "", 0
 		}
-		p, style = next.Properties, next.BasedOn.Val
+		properties, style = next.Properties, next.BasedOn.Val
 	}
 	return "", 0
 }

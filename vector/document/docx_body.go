@@ -47,13 +47,13 @@ type docxParagraph struct {
 }
 
 // walk reads one part. Only the main part is required.
-func (w *docxWalker) walk(a *archive, name string) error {
-	r, err := a.open(name)
-	if r == nil || err != nil {
+func (w *docxWalker) walk(archive *archive, name string) error {
+	reader, err := archive.open(name)
+	if reader == nil || err != nil {
 		return err
 	}
-	defer r.Close()
-	w.xml = xml.NewDecoder(r)
+	defer reader.Close()
+	w.xml = xml.NewDecoder(reader)
 	w.xml.CharsetReader = charset.NewReaderLabel
 	depth := 0
 	for {
@@ -64,12 +64,12 @@ func (w *docxWalker) walk(a *archive, name string) error {
 		if err != nil {
 			return docxError(err)
 		}
-		switch t := token.(type) {
+		switch typed := token.(type) {
 		case xml.StartElement:
 			if depth++; depth > w.depth {
 				return tooComplex("the document's elements are nested too deep")
 			}
-			consumed, err := w.start(t)
+			consumed, err := w.start(typed)
 			if err != nil {
 				return err
 			}
@@ -78,12 +78,12 @@ func (w *docxWalker) walk(a *archive, name string) error {
 			}
 		case xml.EndElement:
 			depth--
-			if err := w.end(t.Name.Local); err != nil {
+			if err := w.end(typed.Name.Local); err != nil {
 				return err
 			}
 		case xml.CharData:
 			if w.inText {
-				w.add(string(t))
+				w.add(string(typed))
 			}
 		case xml.Directive:
 			return broken("the document holds a DOCTYPE, which DOCX files may not")
@@ -110,10 +110,10 @@ var skipped = map[string]bool{
 
 // start handles the start of an element and reports whether it consumed the
 // element's end too.
-func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
-	name := e.Name.Local
+func (w *docxWalker) start(element xml.StartElement) (consumed bool, err error) {
+	name := element.Name.Local
 	if w.furniture != nil {
-		if consumed, err := w.startFurniture(e); consumed || err != nil {
+		if consumed, err := w.startFurniture(element); consumed || err != nil {
 			return consumed, err
 		}
 	}
@@ -125,7 +125,7 @@ func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
 		w.paragraphs = append(w.paragraphs, &docxParagraph{})
 	case "pPr":
 		var properties docxProperties
-		if err := w.xml.DecodeElement(&properties, &e); err != nil {
+		if err := w.xml.DecodeElement(&properties, &element); err != nil {
 			return true, docxError(err)
 		}
 		if p := w.paragraph(); p != nil {
@@ -141,11 +141,11 @@ func (w *docxWalker) start(e xml.StartElement) (consumed bool, err error) {
 	case "noBreakHyphen":
 		w.add("-")
 	case "hyperlink":
-		w.openLink(w.links[xmlAttribute(e, "id")])
+		w.openLink(w.links[xmlAttribute(element, "id")])
 	case "footnoteReference", "endnoteReference":
-		w.addReference(name[:1] + xmlAttribute(e, "id"))
+		w.addReference(name[:1] + xmlAttribute(element, "id"))
 	case "footnote", "endnote":
-		w.note = name[:1] + xmlAttribute(e, "id")
+		w.note = name[:1] + xmlAttribute(element, "id")
 	case "tbl":
 		if w.furniture == nil { // where tables only place the text
 			w.tables = append(w.tables, &docxTable{})
@@ -241,27 +241,27 @@ func (w *docxWalker) addReference(key string) {
 
 // endParagraph writes the innermost paragraph, or adds it to its note or cell.
 func (w *docxWalker) endParagraph() error {
-	p := w.paragraph()
-	if p == nil {
+	paragraph := w.paragraph()
+	if paragraph == nil {
 		return nil
 	}
 	w.paragraphs = w.paragraphs[:len(w.paragraphs)-1]
-	text := strings.TrimSpace(clean(string(p.text)))
+	text := strings.TrimSpace(clean(string(paragraph.text)))
 	if w.furniture != nil {
-		return w.addFurniture(string(p.text))
+		return w.addFurniture(string(paragraph.text))
 	}
-	if text == "" || w.parts.styles.isContents(p.properties) {
+	if text == "" || w.parts.styles.isContents(paragraph.properties) {
 		return nil
 	}
 	if w.note != "" || len(w.tables) > 0 {
 		return w.addParagraph(text)
 	}
-	list, level := w.parts.styles.list(p.properties)
+	list, level := w.parts.styles.list(paragraph.properties)
 	number := ""
 	if list != "" {
 		number = w.parts.numbering.next(list, level)
 	}
-	if heading := w.parts.styles.level(p.properties); heading > 0 {
+	if heading := w.parts.styles.level(paragraph.properties); heading > 0 {
 		text = strings.Join(strings.Fields(number+" "+text), " ")
 		return w.write(strings.Repeat("#", heading)+" "+text, false)
 	}
@@ -329,15 +329,15 @@ func (w *docxWalker) write(text string, item bool) error {
 }
 
 // writeNotes writes the notes that the text references.
-func (w *docxWalker) writeNotes(a *archive) error {
+func (w *docxWalker) writeNotes(archive *archive) error {
 	order := w.noteOrder
 	if len(order) == 0 {
 		return nil
 	}
 	for _, name := range w.parts.notes {
-		w.links = w.parts.linksOf(a, name)
+		w.links = w.parts.linksOf(archive, name)
 		var known *agent.Error
-		if err := w.walk(a, name); errors.As(err, &known) && known.Code == CodeTooComplex {
+		if err := w.walk(archive, name); errors.As(err, &known) && known.Code == CodeTooComplex {
 			return err
 		}
 	}

@@ -44,31 +44,31 @@ func (w *docxWalker) writeFurniture(a *archive, names []string, seen map[string]
 }
 
 // startFurniture handles the fields of headers and footers.
-func (w *docxWalker) startFurniture(e xml.StartElement) (consumed bool, err error) {
-	f := w.furniture
-	switch e.Name.Local {
+func (w *docxWalker) startFurniture(element xml.StartElement) (consumed bool, err error) {
+	furniture := w.furniture
+	switch element.Name.Local {
 	case "fldSimple":
-		if isNumberField(xmlAttribute(e, "instr")) {
+		if isNumberField(xmlAttribute(element, "instr")) {
 			w.add(pageNumber)
 			return true, w.skip()
 		}
 	case "pgNum":
 		w.add(pageNumber)
 	case "fldChar":
-		switch kind := xmlAttribute(e, "fldCharType"); {
-		case kind == "begin" && len(f.fields) < listLevels:
-			f.fields = append(f.fields, false)
-		case kind == "end" && len(f.fields) > 0:
-			f.fields = f.fields[:len(f.fields)-1]
+		switch kind := xmlAttribute(element, "fldCharType"); {
+		case kind == "begin" && len(furniture.fields) < listLevels:
+			furniture.fields = append(furniture.fields, false)
+		case kind == "end" && len(furniture.fields) > 0:
+			furniture.fields = furniture.fields[:len(furniture.fields)-1]
 		}
 	case "instrText":
 		var instruction string
-		if err := w.xml.DecodeElement(&instruction, &e); err != nil {
+		if err := w.xml.DecodeElement(&instruction, &element); err != nil {
 			return true, docxError(err)
 		}
-		if n := len(f.fields); n > 0 && isNumberField(instruction) {
+		if n := len(furniture.fields); n > 0 && isNumberField(instruction) {
 			w.add(pageNumber)
-			f.fields[n-1] = true
+			furniture.fields[n-1] = true
 		}
 		return true, nil
 	}

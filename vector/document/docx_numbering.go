@@ -45,7 +45,7 @@ func readNumbering(part []byte) docxNumbering {
 		} `xml:"num"`
 	}
 	unmarshalPart(part, &doc)
-	n := docxNumbering{lists: map[string]*docxList{}, counts: map[string]*[listLevels]int{}}
+	numbering := docxNumbering{lists: map[string]*docxList{}, counts: map[string]*[listLevels]int{}}
 	kinds := map[string][listLevels]docxLevel{}
 	for _, kind := range doc.Kinds {
 		var levels [listLevels]docxLevel
@@ -63,9 +63,9 @@ func readNumbering(part []byte) docxNumbering {
 				list.restarts[o.Index] = o.Start
 			}
 		}
-		n.lists[l.ID] = list
+		numbering.lists[l.ID] = list
 	}
-	return n
+	return numbering
 }
 
 // next counts an item of a list and returns its number as displayed, "" for a

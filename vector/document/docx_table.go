@@ -37,22 +37,22 @@ func (t *docxTable) add(text string) {
 
 // endTable writes the innermost table, or adds its text to the cell around it.
 func (w *docxWalker) endTable() error {
-	n := len(w.tables)
-	if n == 0 {
+	length := len(w.tables)
+	if length == 0 {
 		return nil
 	}
-	t := w.tables[n-1]
-	w.tables = w.tables[:n-1]
-	if n > 1 {
-		if text := t.flat(); text != "" {
-			w.tables[n-2].add(text)
+	table := w.tables[length-1]
+	w.tables = w.tables[:length-1]
+	if length > 1 {
+		if text := table.flat(); text != "" {
+			w.tables[length-2].add(text)
 		}
 		return nil
 	}
 	w.held = 0
-	columns := t.columns()
+	columns := table.columns()
 	if columns < 2 { // a border around text
-		for _, row := range t.rows {
+		for _, row := range table.rows {
 			if err := w.writeFramed(row); err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func (w *docxWalker) endTable() error {
 	}
 	var b strings.Builder
 	header := true
-	for _, row := range t.rows {
+	for _, row := range table.rows {
 		if isBlankRow(row) {
 			continue
 		}

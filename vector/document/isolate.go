@@ -22,17 +22,17 @@ const maxLine = 8*maxPiece + 1024
 // finds the blocks in the resulting text.
 func isolated(format Format, mark func(o *outline, pages []span)) func(context.Context, input) (*Document, error) {
 	return func(ctx context.Context, in input) (*Document, error) {
-		c := childRun{limit: in.limits.Text}
-		if err := c.run(ctx, format, in); err != nil {
+		run := childRun{limit: in.limits.Text}
+		if err := run.run(ctx, format, in); err != nil {
 			return nil, err
 		}
-		o := newOutline(c.text.String(), in.limits)
-		mark(o, c.pages)
+		o := newOutline(run.text.String(), in.limits)
+		mark(o, run.pages)
 		doc := &Document{
-			Title:  clipTitle(c.last.Title),
+			Title:  clipTitle(run.last.Title),
 			Text:   o.text,
 			Blocks: o.blocks,
-			Pages:  c.last.Pages,
+			Pages:  run.last.Pages,
 		}
 		if doc.Title == "" {
 			doc.Title = o.title()

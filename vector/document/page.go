@@ -108,28 +108,28 @@ const firstLine = 4096
 // readHTML returns the title of a page, its main content as Markdown and its
 // links. base is the URL of the page. Its errors are TOO_COMPLEX and ctx's.
 func readHTML(ctx context.Context, base *url.URL, data []byte, limits htmlLimits) (agent.PageContent, error) {
-	t, err := readTree(ctx, base, data, limits.nodes)
+	tree, err := readTree(ctx, base, data, limits.nodes)
 	page := agent.PageContent{
-		Links:     t.links.hrefs,
-		Base:      t.base.String(),
-		Canonical: t.links.canonical,
-		Frames:    t.links.frames,
-		Refresh:   cmp.Or(t.links.refresh, t.links.scripted),
+		Links:     tree.links.hrefs,
+		Base:      tree.base.String(),
+		Canonical: tree.links.canonical,
+		Frames:    tree.links.frames,
+		Refresh:   cmp.Or(tree.links.refresh, tree.links.scripted),
 	}
 	if err != nil {
 		return page, err
 	}
-	root := t.chooseMain()
+	root := tree.chooseMain()
 	w := pageWriter{
-		tree:  t,
+		tree:  tree,
 		limit: limits.text,
-		line:  make([]byte, 0, min(len(t.bytes), firstLine)),
+		line:  make([]byte, 0, min(len(tree.bytes), firstLine)),
 	}
-	w.out.Grow(min(len(t.bytes), limits.text))
+	w.out.Grow(min(len(tree.bytes), limits.text))
 	if w.blocks(root); w.out.Len() > limits.text {
 		return page, tooMuchText(limits.text)
 	}
-	page.Title, page.Text = t.pageTitle(root), withoutFormFeeds(clean(w.text()))
+	page.Title, page.Text = tree.pageTitle(root), withoutFormFeeds(clean(w.text()))
 	return page, nil
 }
 

@@ -87,54 +87,55 @@ var permalinkNames = words("headerlink anchor permalink hash hashlink direct hea
 
 // link writes a link as its text, with its URL if it leads to another site or
 // to a file.
-func (w *pageWriter) link(i int32) {
-	a := w.attrsOf(i)
-	if strings.HasPrefix(a.href, "#") && w.isPermalink(i) {
+func (writer *pageWriter) link(index int32) {
+	attrs := writer.attrsOf(index)
+	if strings.HasPrefix(attrs.href, "#") && writer.isPermalink(index) {
 		return
 	}
-	address := w.externalURL(a.href)
-	if w.inLink || w.inCode || address == "" {
-		w.children(i)
+	address := writer.externalURL(attrs.href)
+	if writer.inLink || writer.inCode || address == "" {
+		writer.children(index)
 		return
 	}
-	w.inLink = true
-	start, written := len(w.line), w.out.Len()
-	w.children(i)
-	w.inLink = false
-	if w.out.Len() != written || len(bytes.TrimSpace(w.line[min(start, len(w.line)):])) == 0 {
+	writer.inLink = true
+	start, written := len(writer.line), writer.out.Len()
+	writer.children(index)
+	writer.inLink = false
+	if writer.out.Len() != written || len(bytes.TrimSpace(writer.line[min(start, len(writer.line)):])) == 0 {
 		return // contains blocks, or nothing
 	}
-	text := string(bytes.TrimSpace(w.line[start:]))
-	space := w.line[start] == ' '
-	w.line = w.line[:start]
+	text := string(bytes.TrimSpace(writer.line[start:]))
+	space := writer.line[start] == ' '
+	writer.line = writer.line[:start]
 	if space {
-		w.line = append(w.line, ' ')
+		writer.line = append(writer.line, ' ')
 	}
 	if text == address {
-		w.line = append(w.line, text...)
+		writer.line = append(writer.line, text...)
 		return
 	}
-	w.line = append(w.line, "["+text+"]("+address+")"...)
+	writer.line = append(writer.line, "["+text+"]("+address+")"...)
 }
 
 // isPermalink reports whether a link is the symbol next to a heading that
 // links to itself.
-func (w *pageWriter) isPermalink(i int32) bool {
+func (writer *pageWriter) isPermalink(index int32) bool {
 	var text []byte
-	for k := i; k < w.end(i); k++ {
-		if w.nodes[k].text {
-			text = append(text, w.textOf(k)...)
+	for k := index; k < writer.end(index); k++ {
+		if writer.nodes[k].text {
+			text = append(text, writer.textOf(k)...)
 		}
 	}
 	switch strings.TrimSpace(string(text)) {
 	case "", "#", "¶", "§", "🔗", "Link to this heading", "Permalink", "Copy link":
 		return true
 	}
-	parent := w.nodes[i].parent
-	if !headingTags[w.nodes[parent].tag] || w.nodes[parent].last == w.nodes[i].last && parent == i-1 {
+	parent := writer.nodes[index].parent
+	if !headingTags[writer.nodes[parent].tag] ||
+		writer.nodes[parent].last == writer.nodes[index].last && parent == index-1 {
 		return false // the heading itself is the link
 	}
-	for word := range strings.FieldsFuncSeq(w.attrsOf(i).class, func(r rune) bool {
+	for word := range strings.FieldsFuncSeq(writer.attrsOf(index).class, func(r rune) bool {
 		return r == ' ' || r == '-' || r == '_'
 	}) {
 		if permalinkNames[strings.ToLower(word)] {
@@ -146,15 +147,15 @@ func (w *pageWriter) isPermalink(i int32) bool {
 
 // externalURL returns the absolute URL of a link to another host or to a file, or
 // "".
-func (w *pageWriter) externalURL(href string) string {
+func (writer *pageWriter) externalURL(href string) string {
 	if href == "" || href[0] == '#' {
 		return ""
 	}
-	u, err := w.base.Parse(strings.TrimSpace(href))
+	u, err := writer.base.Parse(strings.TrimSpace(href))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return ""
 	}
-	if strings.EqualFold(u.Host, w.base.Host) && !isDownload[strings.ToLower(path.Ext(u.Path))] {
+	if strings.EqualFold(u.Host, writer.base.Host) && !isDownload[strings.ToLower(path.Ext(u.Path))] {
 		return ""
 	}
 	if address := u.String(); len(address) <= maxTitle && !strings.ContainsAny(address, "()") {
@@ -168,12 +169,12 @@ var isDownload = words(`.zip .gz .tgz .bz2 .xz .zst .7z .exe .msi .dmg .deb .rpm
 	.odt .ods .epub .csv .json .yaml .yml .xml`)
 
 // code writes inline code.
-func (w *pageWriter) code(i int32) {
-	if w.inCode {
-		w.children(i)
+func (writer *pageWriter) code(i int32) {
+	if writer.inCode {
+		writer.children(i)
 		return
 	}
-	c := pageWriter{tree: w.tree, limit: w.limit, inCode: true}
+	c := pageWriter{tree: writer.tree, limit: writer.limit, inCode: true}
 	text := c.inline(i)
 	if text == "" {
 		return
@@ -182,5 +183,5 @@ func (w *pageWriter) code(i int32) {
 	if len(mark) > 1 {
 		text = " " + text + " "
 	}
-	w.line = append(w.line, mark+text+mark...)
+	writer.line = append(writer.line, mark+text+mark...)
 }

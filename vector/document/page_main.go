@@ -116,25 +116,25 @@ var boilerplateRoles = map[string]bool{
 // links.
 func (t *tree) markBoilerplateTags() {
 	within := make([]bool, len(t.nodes)) // inside main or an article
-	m := t.measure()
-	for i := int32(1); i < int32(len(t.nodes)); i++ {
-		n, a := &t.nodes[i], t.attrsOf(i)
-		within[i] = within[n.parent] ||
-			n.tag == atom.Main ||
-			n.tag == atom.Article ||
-			a.role == "main"
-		if n.text || t.boilerplate[i] || a.role == "main" {
+	measures := t.measure()
+	for index := int32(1); index < int32(len(t.nodes)); index++ {
+		node, attrs := &t.nodes[index], t.attrsOf(index)
+		within[index] = within[node.parent] ||
+			node.tag == atom.Main ||
+			node.tag == atom.Article ||
+			attrs.role == "main"
+		if node.text || t.boilerplate[index] || attrs.role == "main" {
 			continue
 		}
 		switch {
-		case n.tag == atom.Header || n.tag == atom.Aside || a.role == "complementary":
-			if within[i] && m.share(i) < 0.5 {
+		case node.tag == atom.Header || node.tag == atom.Aside || attrs.role == "complementary":
+			if within[index] && measures.share(index) < 0.5 {
 				continue
 			}
-		case !boilerplateTags[n.tag] && !boilerplateRoles[a.role]:
+		case !boilerplateTags[node.tag] && !boilerplateRoles[attrs.role]:
 			continue
 		}
-		t.mark(i)
+		t.mark(index)
 	}
 }
 
@@ -159,31 +159,31 @@ func words(list string) map[string]bool {
 // markNamed marks boilerplate by class and id. Elements with a third of the
 // page's text or with its headline are kept: "has-sidebar" is a name of the
 // content next to a sidebar.
-func (t *tree) markNamed(m measures) {
-	text := m.textLength[0] - m.linkLength[0]
+func (t *tree) markNamed(measures measures) {
+	text := measures.textLength[0] - measures.linkLength[0]
 	holdsHeadline := t.holding(func(i int32) bool {
 		return t.nodes[i].tag == atom.H1
 	})
-	for i := int32(1); i < int32(len(t.nodes)); i++ {
-		n := &t.nodes[i]
-		if n.attr == 0 ||
-			t.boilerplate[i] ||
-			n.tag == atom.Main ||
-			headingTags[n.tag] ||
-			t.attrsOf(i).role == "main" {
+	for index := int32(1); index < int32(len(t.nodes)); index++ {
+		node := &t.nodes[index]
+		if node.attr == 0 ||
+			t.boilerplate[index] ||
+			node.tag == atom.Main ||
+			headingTags[node.tag] ||
+			t.attrsOf(index).role == "main" {
 			continue
 		}
-		never, strong, weak := nameClass(t.attrsOf(i))
+		never, strong, weak := nameClass(t.attrsOf(index))
 		if never {
-			t.mark(i)
+			t.mark(index)
 			continue
 		}
-		own := m.textLength[i] - m.linkLength[i]
-		if !strong && !weak || 3*own > text || holdsHeadline[i] {
+		own := measures.textLength[index] - measures.linkLength[index]
+		if !strong && !weak || 3*own > text || holdsHeadline[index] {
 			continue
 		}
-		if strong || m.share(i) >= 0.4 {
-			t.mark(i)
+		if strong || measures.share(index) >= 0.4 {
+			t.mark(index)
 		}
 	}
 }
@@ -214,10 +214,10 @@ func (t *tree) holding(accepted func(i int32) bool) []bool {
 
 // mainElement returns the element that the page marks as its main content, or
 // 0.
-func (t *tree) mainElement(m measures) int32 {
+func (t *tree) mainElement(measures measures) int32 {
 	var main, article int32
 	larger := func(a, b int32) bool {
-		return a == 0 || m.textLength[b] > m.textLength[a]
+		return a == 0 || measures.textLength[b] > measures.textLength[a]
 	}
 	for i := int32(1); i < int32(len(t.nodes)); i++ {
 		if t.boilerplate[i] || t.nodes[i].text {
@@ -233,9 +233,9 @@ func (t *tree) mainElement(m measures) int32 {
 		}
 	}
 	switch {
-	case main > 0 && 2*m.textLength[main] >= m.textLength[0]:
+	case main > 0 && 2*measures.textLength[main] >= measures.textLength[0]:
 		return main
-	case article > 0 && 2*m.textLength[article] >= m.textLength[0]:
+	case article > 0 && 2*measures.textLength[article] >= measures.textLength[0]:
 		return article
 	}
 	return main
@@ -246,7 +246,7 @@ var listTags = tags(atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Div, atom.P, ato
 
 // markLinkLists marks blocks that are mostly links, four or more, in a page
 // without structural markup, unless they are most of the page.
-func (t *tree) markLinkLists(m measures) {
+func (t *tree) markLinkLists(measures measures) {
 	links := make([]int, len(t.nodes))
 	for i := len(t.nodes) - 1; i > 0; i-- {
 		if n := &t.nodes[i]; !t.boilerplate[i] {
@@ -260,8 +260,8 @@ func (t *tree) markLinkLists(m measures) {
 		if !t.boilerplate[i] &&
 			listTags[t.nodes[i].tag] &&
 			links[i] >= 4 &&
-			m.share(i) >= 0.8 &&
-			2*m.textLength[i] < m.textLength[0] {
+			measures.share(i) >= 0.8 &&
+			2*measures.textLength[i] < measures.textLength[0] {
 			t.mark(i)
 		}
 	}

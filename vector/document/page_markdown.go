@@ -28,208 +28,208 @@ type pageWriter struct {
 	inLink bool
 }
 
-func (w *pageWriter) text() string {
-	return strings.TrimSpace(w.out.String())
+func (writer *pageWriter) text() string {
+	return strings.TrimSpace(writer.out.String())
 }
 
 // inline returns the text below a node on one line.
-func (w *pageWriter) inline(i int32) string {
-	w.flat = true
-	w.children(i)
-	return string(bytes.TrimSpace(w.line))
+func (writer *pageWriter) inline(i int32) string {
+	writer.flat = true
+	writer.children(i)
+	return string(bytes.TrimSpace(writer.line))
 }
 
 // blocks writes everything below a node.
-func (w *pageWriter) blocks(i int32) {
-	w.children(i)
-	w.flush()
+func (writer *pageWriter) blocks(i int32) {
+	writer.children(i)
+	writer.flush()
 }
 
-func (w *pageWriter) children(i int32) {
-	for c := i + 1; c < w.end(i) && w.out.Len()+len(w.line) <= w.limit; c = w.end(c) {
-		if !w.boilerplate[c] {
-			w.node(c)
+func (writer *pageWriter) children(i int32) {
+	for c := i + 1; c < writer.end(i) && writer.out.Len()+len(writer.line) <= writer.limit; c = writer.end(c) {
+		if !writer.boilerplate[c] {
+			writer.node(c)
 		}
 	}
 }
 
-func (w *pageWriter) node(i int32) {
-	n := &w.nodes[i]
+func (writer *pageWriter) node(index int32) {
+	n := &writer.nodes[index]
 	switch {
 	case n.text:
-		w.words(w.textOf(i))
+		writer.words(writer.textOf(index))
 	case n.tag == atom.Br:
-		w.breakLine()
+		writer.breakLine()
 	case n.tag == atom.Img:
-		w.words([]byte(w.attrsOf(i).alt))
+		writer.words([]byte(writer.attrsOf(index).alt))
 	case n.tag == atom.A:
-		w.link(i)
+		writer.link(index)
 	case n.tag == atom.Del || n.tag == atom.S || n.tag == atom.Strike:
-		w.strikethrough(i)
+		writer.strikethrough(index)
 	case n.tag == atom.Code ||
 		n.tag == atom.Kbd ||
 		n.tag == atom.Samp ||
 		n.tag == atom.Tt:
-		w.code(i)
-	case w.flat && blockTags[n.tag]:
-		w.words([]byte(" "))
-		w.children(i)
-		w.words([]byte(" "))
+		writer.code(index)
+	case writer.flat && blockTags[n.tag]:
+		writer.words([]byte(" "))
+		writer.children(index)
+		writer.words([]byte(" "))
 	case !blockTags[n.tag]:
-		w.children(i)
+		writer.children(index)
 	default:
-		w.flush()
-		w.block(i)
-		w.flush()
+		writer.flush()
+		writer.block(index)
+		writer.flush()
 	}
 }
 
-func (w *pageWriter) block(i int32) {
-	switch n := &w.nodes[i]; n.tag {
+func (writer *pageWriter) block(index int32) {
+	switch node := &writer.nodes[index]; node.tag {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-		w.heading(i)
+		writer.heading(index)
 	case atom.Pre:
-		w.fence(i)
+		writer.fence(index)
 	case atom.Ul, atom.Ol, atom.Menu, atom.Dir:
-		w.list(i)
+		writer.list(index)
 	case atom.Blockquote:
-		w.within("> ", "> ", func() { w.blocks(i) })
+		writer.within("> ", "> ", func() { writer.blocks(index) })
 	case atom.Dd:
-		w.tight, w.marker, w.around = w.out.Len() > 0, w.prefix+": ", w.prefix
-		w.blocks(i)
-		w.marker, w.tight = "", false
+		writer.tight, writer.marker, writer.around = writer.out.Len() > 0, writer.prefix+": ", writer.prefix
+		writer.blocks(index)
+		writer.marker, writer.tight = "", false
 	case atom.Table:
-		w.table(i)
+		writer.table(index)
 	default:
-		w.children(i)
+		writer.children(index)
 	}
 }
 
 // within writes the content of a block: its first line starts with first, the
 // others with rest.
-func (w *pageWriter) within(first, rest string, write func()) {
-	prefix, marker := w.prefix, w.marker
+func (writer *pageWriter) within(first, rest string, write func()) {
+	prefix, marker := writer.prefix, writer.marker
 	if marker == "" {
-		w.marker, w.around = prefix+first, prefix
+		writer.marker, writer.around = prefix+first, prefix
 	} else {
-		w.marker = marker + first
+		writer.marker = marker + first
 	}
-	w.prefix = prefix + rest
+	writer.prefix = prefix + rest
 	write()
-	w.prefix = prefix
-	if w.marker != "" { // nothing was written
-		w.marker = marker
+	writer.prefix = prefix
+	if writer.marker != "" { // nothing was written
+		writer.marker = marker
 	}
 }
 
 // flush ends the current block.
-func (w *pageWriter) flush() {
-	if w.flat {
+func (writer *pageWriter) flush() {
+	if writer.flat {
 		return
 	}
-	if block := bytes.Trim(w.line, " \n"); len(block) > 0 {
-		w.begin()
+	if block := bytes.Trim(writer.line, " \n"); len(block) > 0 {
+		writer.begin()
 		for k, line := range bytes.Split(block, []byte("\n")) {
 			if k > 0 {
-				w.out.WriteString("\n" + w.prefix)
+				writer.out.WriteString("\n" + writer.prefix)
 			}
 			if bytes.HasPrefix(line, []byte("```")) || bytes.HasPrefix(line, []byte("~~~")) {
-				w.out.WriteByte('\\') // not a fence
+				writer.out.WriteByte('\\') // not a fence
 			}
-			w.out.Write(bytes.TrimRight(line, " "))
+			writer.out.Write(bytes.TrimRight(line, " "))
 		}
 	}
-	w.line = w.line[:0]
+	writer.line = writer.line[:0]
 }
 
 // begin writes the separator between two blocks.
-func (w *pageWriter) begin() {
+func (writer *pageWriter) begin() {
 	switch {
-	case w.out.Len() == 0:
-	case w.tight && w.marker != "":
-		w.out.WriteByte('\n')
-	case w.marker != "":
-		w.out.WriteString("\n" + strings.TrimRight(w.around, " ") + "\n")
+	case writer.out.Len() == 0:
+	case writer.tight && writer.marker != "":
+		writer.out.WriteByte('\n')
+	case writer.marker != "":
+		writer.out.WriteString("\n" + strings.TrimRight(writer.around, " ") + "\n")
 	default:
-		w.out.WriteString("\n" + strings.TrimRight(w.prefix, " ") + "\n")
+		writer.out.WriteString("\n" + strings.TrimRight(writer.prefix, " ") + "\n")
 	}
-	if w.marker != "" {
-		w.out.WriteString(w.marker)
+	if writer.marker != "" {
+		writer.out.WriteString(writer.marker)
 	} else {
-		w.out.WriteString(w.prefix)
+		writer.out.WriteString(writer.prefix)
 	}
-	w.marker = ""
-	w.tight = w.lists > 0
+	writer.marker = ""
+	writer.tight = writer.lists > 0
 }
 
 // words appends text with white space collapsed to single spaces.
-func (w *pageWriter) words(text []byte) {
-	for k := 0; k < len(text); {
-		c := text[k]
+func (writer *pageWriter) words(text []byte) {
+	for step := 0; step < len(text); {
+		char := text[step]
 		switch {
-		case c <= ' ':
-			w.space()
-			k++
-		case c < utf8.RuneSelf:
-			end := k + 1
+		case char <= ' ':
+			writer.space()
+			step++
+		case char < utf8.RuneSelf:
+			end := step + 1
 			for end < len(text) && text[end] > ' ' && text[end] < utf8.RuneSelf {
 				end++
 			}
-			w.line = append(w.line, text[k:end]...)
-			k = end
+			writer.line = append(writer.line, text[step:end]...)
+			step = end
 		default:
-			r, size := utf8.DecodeRune(text[k:])
+			r, size := utf8.DecodeRune(text[step:])
 			switch r {
 			case '\u00a0', '\u2028', '\u2029':
-				w.space()
+				writer.space()
 			case '\u00ad', '\u200b', '\u2060', '\ufeff': // invisible
 			default:
-				w.line = append(w.line, text[k:k+size]...)
+				writer.line = append(writer.line, text[step:step+size]...)
 			}
-			k += size
+			step += size
 		}
 	}
 }
 
 // strikethrough marks text that is crossed out, such as an old price.
-func (w *pageWriter) strikethrough(i int32) {
-	start, written := len(w.line), w.out.Len()
-	w.children(i)
-	if w.inCode ||
-		w.out.Len() != written ||
-		len(bytes.TrimSpace(w.line[min(start, len(w.line)):])) == 0 {
+func (writer *pageWriter) strikethrough(i int32) {
+	start, written := len(writer.line), writer.out.Len()
+	writer.children(i)
+	if writer.inCode ||
+		writer.out.Len() != written ||
+		len(bytes.TrimSpace(writer.line[min(start, len(writer.line)):])) == 0 {
 		return // contains blocks, or nothing
 	}
-	if w.line[start] == ' ' {
+	if writer.line[start] == ' ' {
 		start++
 	}
-	end := len(bytes.TrimRight(w.line, " "))
-	w.line = slices.Insert(slices.Insert(w.line, end, '~', '~'), start, '~', '~')
+	end := len(bytes.TrimRight(writer.line, " "))
+	writer.line = slices.Insert(slices.Insert(writer.line, end, '~', '~'), start, '~', '~')
 }
 
-func (w *pageWriter) space() {
-	if n := len(w.line); n > 0 && w.line[n-1] != ' ' && w.line[n-1] != '\n' {
-		w.line = append(w.line, ' ')
+func (writer *pageWriter) space() {
+	if n := len(writer.line); n > 0 && writer.line[n-1] != ' ' && writer.line[n-1] != '\n' {
+		writer.line = append(writer.line, ' ')
 	}
 }
 
-func (w *pageWriter) breakLine() {
-	if w.flat || w.inCode {
-		w.space()
-	} else if n := len(w.line); n > 0 && w.line[n-1] != '\n' {
-		w.line = append(bytes.TrimRight(w.line, " "), '\n')
+func (writer *pageWriter) breakLine() {
+	if writer.flat || writer.inCode {
+		writer.space()
+	} else if n := len(writer.line); n > 0 && writer.line[n-1] != '\n' {
+		writer.line = append(bytes.TrimRight(writer.line, " "), '\n')
 	}
 }
 
 // heading writes a heading without its permalink.
-func (w *pageWriter) heading(i int32) {
+func (writer *pageWriter) heading(index int32) {
 	h := pageWriter{
-		tree:   w.tree,
-		limit:  w.limit,
+		tree:   writer.tree,
+		limit:  writer.limit,
 		flat:   true,
 		inLink: true,
 	}
-	text := strings.TrimRight(h.inline(i), "#¶§🔗 ")
+	text := strings.TrimRight(h.inline(index), "#¶§🔗 ")
 	if text == "" {
 		return
 	}
@@ -240,10 +240,10 @@ func (w *pageWriter) heading(i int32) {
 		atom.H4: 4,
 		atom.H5: 5,
 		atom.H6: 6,
-	}[w.nodes[i].tag]
-	w.line = append(w.line, strings.Repeat("#", level)+" "+text...)
-	w.flush()
-	w.tight = false
+	}[writer.nodes[index].tag]
+	writer.line = append(writer.line, strings.Repeat("#", level)+" "+text...)
+	writer.flush()
+	writer.tight = false
 }
 
 func longestRun(text string, sign byte) (longest int) {
@@ -259,39 +259,39 @@ func longestRun(text string, sign byte) (longest int) {
 }
 
 // fence writes preformatted text unchanged.
-func (w *pageWriter) fence(i int32) {
+func (writer *pageWriter) fence(i int32) {
 	var b bytes.Buffer
-	w.raw(&b, i)
+	writer.raw(&b, i)
 	text := strings.TrimRight(strings.TrimPrefix(string(lines(b.Bytes())), "\n"), " \n\t")
 	if strings.TrimSpace(text) == "" {
 		return
 	}
-	w.dropColon()
-	w.begin()
+	writer.dropColon()
+	writer.begin()
 	mark := strings.Repeat("`", max(3, longestRun(text, '`')+1))
-	w.out.WriteString(mark + w.language(i))
+	writer.out.WriteString(mark + writer.language(i))
 	for line := range strings.SplitSeq(text, "\n") {
-		w.out.WriteString("\n" + strings.TrimRight(w.prefix+line, " \t"))
+		writer.out.WriteString("\n" + strings.TrimRight(writer.prefix+line, " \t"))
 	}
-	w.out.WriteString("\n" + w.prefix + mark)
+	writer.out.WriteString("\n" + writer.prefix + mark)
 }
 
 // dropColon removes the marker of a definition that has no text.
-func (w *pageWriter) dropColon() {
-	if w.marker == w.prefix+": " {
-		w.marker = ""
+func (writer *pageWriter) dropColon() {
+	if writer.marker == writer.prefix+": " {
+		writer.marker = ""
 	}
 }
 
-func (w *pageWriter) raw(b *bytes.Buffer, i int32) {
-	for c := i + 1; c < w.end(i) && b.Len() <= w.limit; c = w.end(c) {
-		switch n := &w.nodes[c]; {
+func (writer *pageWriter) raw(b *bytes.Buffer, i int32) {
+	for c := i + 1; c < writer.end(i) && b.Len() <= writer.limit; c = writer.end(c) {
+		switch n := &writer.nodes[c]; {
 		case n.text:
-			b.Write(w.textOf(c))
+			b.Write(writer.textOf(c))
 		case n.tag == atom.Br:
 			b.WriteByte('\n')
-		case !w.boilerplate[c]:
-			w.raw(b, c)
+		case !writer.boilerplate[c]:
+			writer.raw(b, c)
 			if blockTags[n.tag] && !bytes.HasSuffix(b.Bytes(), []byte("\n")) {
 				b.WriteByte('\n')
 			}
@@ -301,13 +301,13 @@ func (w *pageWriter) raw(b *bytes.Buffer, i int32) {
 
 // language returns the language of a code block from the classes of it and its
 // parents.
-func (w *pageWriter) language(i int32) string {
-	around := []int32{i, w.nodes[i].parent, w.nodes[w.nodes[i].parent].parent}
-	if i+1 < w.end(i) {
+func (writer *pageWriter) language(i int32) string {
+	around := []int32{i, writer.nodes[i].parent, writer.nodes[writer.nodes[i].parent].parent}
+	if i+1 < writer.end(i) {
 		around = append(around, i+1)
 	}
 	for _, n := range around {
-		for class := range strings.FieldsSeq(w.attrsOf(n).class) {
+		for class := range strings.FieldsSeq(writer.attrsOf(n).class) {
 			for _, prefix := range []string{"language-", "lang-", "highlight-source-", "highlight-"} {
 				if name, ok := strings.CutPrefix(class, prefix); ok && isLanguage(name) {
 					return name
@@ -326,28 +326,28 @@ func isLanguage(name string) bool {
 	return len(name) <= 20 && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789+#-") == ""
 }
 
-func (w *pageWriter) list(i int32) {
-	w.dropColon()
-	if w.lists == 0 {
-		w.tight = false
+func (writer *pageWriter) list(index int32) {
+	writer.dropColon()
+	if writer.lists == 0 {
+		writer.tight = false
 	}
-	w.lists++
+	writer.lists++
 	number := 0
-	for c := i + 1; c < w.end(i); c = w.end(c) {
+	for c := index + 1; c < writer.end(index); c = writer.end(c) {
 		switch {
-		case w.boilerplate[c]:
-		case w.nodes[c].tag != atom.Li:
-			w.node(c)
+		case writer.boilerplate[c]:
+		case writer.nodes[c].tag != atom.Li:
+			writer.node(c)
 		default:
-			w.flush()
+			writer.flush()
 			mark := "- "
-			if number++; w.nodes[i].tag == atom.Ol {
+			if number++; writer.nodes[index].tag == atom.Ol {
 				mark = strconv.Itoa(number) + ". "
 			}
-			w.within(mark, strings.Repeat(" ", len(mark)), func() { w.blocks(c) })
+			writer.within(mark, strings.Repeat(" ", len(mark)), func() { writer.blocks(c) })
 		}
 	}
-	if w.lists--; w.lists == 0 {
-		w.tight = false
+	if writer.lists--; writer.lists == 0 {
+		writer.tight = false
 	}
 }

@@ -83,33 +83,33 @@ type treeBuilder struct {
 // readTree parses a page. Its only errors are TOO_COMPLEX and ctx's; with them
 // it returns what it has parsed so far.
 func readTree(ctx context.Context, base *url.URL, page []byte, maxNodes int) (*tree, error) {
-	b := treeBuilder{tree: &tree{
+	builder := treeBuilder{tree: &tree{
 		base:  base,
 		nodes: make([]node, 1, 64+len(page)/32),
 		attrs: make([]attrs, 1, 16),
 		bytes: make([]byte, 0, len(page)),
 	}}
-	b.stack = append(make([]open, 0, 32), open{})
-	r := markup.New(page)
-	for n := 0; ; n++ {
-		if n%4096 == 0 && ctx.Err() != nil {
-			return b.tree, ctx.Err()
+	builder.stack = append(make([]open, 0, 32), open{})
+	reader := markup.New(page)
+	for count := 0; ; count++ {
+		if count%4096 == 0 && ctx.Err() != nil {
+			return builder.tree, ctx.Err()
 		}
-		switch r.Next() {
+		switch reader.Next() {
 		case markup.End:
-			b.closeTo(1)
-			b.nodes[0].last = int32(len(b.nodes) - 1)
-			return b.tree, nil
+			builder.closeTo(1)
+			builder.nodes[0].last = int32(len(builder.nodes) - 1)
+			return builder.tree, nil
 		case markup.Text:
-			b.addText(r)
+			builder.addText(reader)
 		case markup.StartTag:
-			b.startTag(r)
+			builder.startTag(reader)
 		case markup.EndTag:
-			name := r.Name()
-			b.endTag(atom.Lookup(name), name)
+			name := reader.Name()
+			builder.endTag(atom.Lookup(name), name)
 		}
-		if len(b.nodes) > maxNodes {
-			return b.tree, tooComplex("the page has more than %d elements", maxNodes)
+		if len(builder.nodes) > maxNodes {
+			return builder.tree, tooComplex("the page has more than %d elements", maxNodes)
 		}
 	}
 }
@@ -118,20 +118,20 @@ func (b *treeBuilder) top() open {
 	return b.stack[len(b.stack)-1]
 }
 
-func (b *treeBuilder) addText(r *markup.Reader) {
+func (b *treeBuilder) addText(reader *markup.Reader) {
 	top := b.top()
 	if top.tag == atom.Title && !b.titled && !b.inside(atom.Svg) {
-		b.title = strings.Join(strings.Fields(string(r.Text())), " ")
+		b.title = strings.Join(strings.Fields(string(reader.Text())), " ")
 		b.titled = b.title != ""
 	}
 	if top.tag == atom.Script {
-		b.links.addScript(r.Text())
+		b.links.addScript(reader.Text())
 	}
 	if top.node < 0 {
 		return
 	}
 	start := len(b.bytes)
-	b.bytes = append(b.bytes, r.Text()...)
+	b.bytes = append(b.bytes, reader.Text()...)
 	b.nodes = append(b.nodes, node{
 		text:       true,
 		parent:     top.node,
@@ -166,32 +166,32 @@ var void = map[atom.Atom]bool{
 	atom.Track: true, atom.Wbr: true,
 }
 
-func (b *treeBuilder) startTag(r *markup.Reader) {
-	name := r.Name()
+func (b *treeBuilder) startTag(reader *markup.Reader) {
+	name := reader.Name()
 	tag := atom.Lookup(name)
 	var unknown string
 	if tag == 0 {
 		unknown = string(name)
 	}
-	a, head, hidden := readAttrs(r)
+	attrs, head, hidden := readAttrs(reader)
 	switch tag {
 	case atom.Html, atom.Head, atom.Body:
 		return
 	case atom.Base:
-		b.setBase(a.href)
+		b.setBase(attrs.href)
 		return
 	case atom.Link:
-		b.links.addCanonical(a)
+		b.links.addCanonical(attrs)
 		return
 	case atom.Meta:
 		b.links.addRefresh(head)
 	case atom.Frame, atom.Iframe:
 		b.links.addFrame(head)
 	case atom.Area:
-		b.links.add(a.href)
+		b.links.add(attrs.href)
 	case atom.A:
-		b.links.add(a.href)
-		if a.href == "" {
+		b.links.add(attrs.href)
+		if attrs.href == "" {
 			return // a link target
 		}
 	}
@@ -201,7 +201,7 @@ func (b *treeBuilder) startTag(r *markup.Reader) {
 	dropped := b.top().node < 0 ||
 		withoutText[tag] ||
 		tag == atom.Title ||
-		hidden && a.role != "tabpanel"
+		hidden && attrs.role != "tabpanel"
 	if void[tag] && (dropped || tag != atom.Br && tag != atom.Img && tag != atom.Hr) {
 		return
 	}
@@ -213,7 +213,7 @@ func (b *treeBuilder) startTag(r *markup.Reader) {
 	}
 	at := int32(-1)
 	if !dropped {
-		at = b.addElement(tag, a)
+		at = b.addElement(tag, attrs)
 	}
 	if !void[tag] {
 		b.stack = append(b.stack, open{tag, unknown, at})
@@ -238,24 +238,24 @@ func (b *treeBuilder) addElement(tag atom.Atom, a attrs) int32 {
 // maxAttr limits the attributes kept, in bytes.
 const maxAttr = 2000
 
-func readAttrs(r *markup.Reader) (a attrs, head headAttrs, hidden bool) {
-	for key, value, ok := r.Attr(); ok; key, value, ok = r.Attr() {
+func readAttrs(reader *markup.Reader) (attrs attrs, head headAttrs, hidden bool) {
+	for key, value, ok := reader.Attr(); ok; key, value, ok = reader.Attr() {
 		if len(value) > maxAttr {
 			continue
 		}
 		switch string(key) {
 		case "class":
-			a.class = string(value)
+			attrs.class = string(value)
 		case "id":
-			a.id = string(value)
+			attrs.id = string(value)
 		case "role":
-			a.role = string(value)
+			attrs.role = string(value)
 		case "href":
-			a.href = string(value)
+			attrs.href = string(value)
 		case "rel":
-			a.rel = string(value)
+			attrs.rel = string(value)
 		case "alt":
-			a.alt = string(value)
+			attrs.alt = string(value)
 		case "src":
 			head.src = string(value)
 		case "http-equiv":
@@ -263,9 +263,9 @@ func readAttrs(r *markup.Reader) (a attrs, head headAttrs, hidden bool) {
 		case "content":
 			head.content = string(value)
 		case "colspan":
-			a.columns = spanOf(value)
+			attrs.columns = spanOf(value)
 		case "rowspan":
-			a.rows = spanOf(value)
+			attrs.rows = spanOf(value)
 		case "hidden":
 			hidden = true
 		case "aria-hidden":
@@ -274,7 +274,7 @@ func readAttrs(r *markup.Reader) (a attrs, head headAttrs, hidden bool) {
 			hidden = hidden || bytes.Contains(bytes.ReplaceAll(value, []byte(" "), nil), []byte("display:none"))
 		}
 	}
-	return a, head, hidden
+	return attrs, head, hidden
 }
 
 // spanOf parses a number of columns or rows, 0 if it is invalid.

@@ -35,7 +35,7 @@ func ParsePage(text string, limits Limits) *Document {
 	if !strings.HasPrefix(text, "\f") {
 		return Markdown(withoutFormFeeds(text), limits)
 	}
-	var b strings.Builder
+	var builder strings.Builder
 	var pages []span
 	for _, part := range strings.Split(text, "\f")[1:] {
 		number, body, _ := strings.Cut(part, "\n")
@@ -43,12 +43,12 @@ func ParsePage(text string, limits Limits) *Document {
 		if err != nil {
 			page, body = 0, part
 		}
-		start := b.Len()
-		b.WriteString(body)
-		b.WriteByte('\n')
-		pages = append(pages, span{int32(max(page, 0)), start, b.Len()})
+		start := builder.Len()
+		builder.WriteString(body)
+		builder.WriteByte('\n')
+		pages = append(pages, span{int32(max(page, 0)), start, builder.Len()})
 	}
-	o := newOutline(b.String(), limits.orDefaults())
+	o := newOutline(builder.String(), limits.orDefaults())
 	pageParagraphs(o, pages)
 	return &Document{
 		Format: FormatPDF,

@@ -26,7 +26,7 @@ func extractPDF(in input, out *sink) error {
 	if err != nil {
 		return err
 	}
-	d := &pdfDocument{
+	document := &pdfDocument{
 		out:      out,
 		maxPages: in.limits.Pages,
 		streams:  streams,
@@ -34,22 +34,22 @@ func extractPDF(in input, out *sink) error {
 		seen:     map[string]bool{},
 	}
 	root := value(file.Trailer(), "Root", "Pages")
-	if err := d.walk(root, inherited{area: letterArea}, 0); err != nil && err != errUnpacked {
+	if err := document.walk(root, inherited{area: letterArea}, 0); err != nil && err != errUnpacked {
 		return err
 	}
 	switch {
 	case streams.remaining <= 0:
 		return tooComplex("the file unpacks to more than %d MB", limit>>20)
-	case d.pages == 0:
+	case document.pages == 0:
 		return broken("the file is damaged: its pages cannot be found")
-	case d.words == 0 && d.failed == d.pages:
+	case document.words == 0 && document.failed == document.pages:
 		return broken("the file is damaged, or written in a way that cannot be read")
-	case d.words < minWordsPerPage*d.pages && 2*d.pictures >= d.pages:
+	case document.words < minWordsPerPage*document.pages && 2*document.pictures >= document.pages:
 		return noText("the file looks like a scan: pictures of pages, without text in them")
-	case d.words == 0:
+	case document.words == 0:
 		return noText("the file holds no text that can be read")
 	}
-	out.pages = d.pages
+	out.pages = document.pages
 	out.title = title(file)
 	return nil
 }

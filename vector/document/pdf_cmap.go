@@ -55,16 +55,16 @@ func within(code string, s pdfCodeSpace) bool {
 // readCMap parses a CMap, and returns nil if it is empty.
 func readCMap(data []byte) *pdfCMap {
 	m := &pdfCMap{text: map[string]string{}}
-	l := &pdfLexer{data: data}
+	lexer := &pdfLexer{data: data}
 	var operands []pdfToken
-	for t := l.next(); t.kind != pdfEnd; t = l.next() {
+	for t := lexer.next(); t.kind != pdfEnd; t = lexer.next() {
 		switch t.kind {
 		case pdfWord:
 			m.section(t.text, operands)
 			operands = operands[:0]
 			continue
 		case pdfOpen:
-			t.array = l.array()
+			t.array = lexer.array()
 		case pdfClose:
 			continue
 		}

@@ -108,35 +108,35 @@ func (fs *pdfFonts) font(v pdf.Value) *pdfFont {
 }
 
 // read reads a font, and returns nil if it is unreadable.
-func (fs *pdfFonts) read(v pdf.Value) (f *pdfFont) {
+func (fs *pdfFonts) read(value pdf.Value) (font *pdfFont) {
 	defer func() {
 		if recover() != nil {
-			f = nil
+			font = nil
 		}
 	}()
-	f = &pdfFont{widths: map[int]float64{}}
-	if cmap := v.Key("ToUnicode"); cmap.Kind() == pdf.Stream {
-		f.unicode = readCMap(fs.streams.unpack(cmap))
+	font = &pdfFont{widths: map[int]float64{}}
+	if cmap := value.Key("ToUnicode"); cmap.Kind() == pdf.Stream {
+		font.unicode = readCMap(fs.streams.unpack(cmap))
 	}
-	if v.Key("Subtype").Name() == "Type0" {
-		f.composite = true
-		f.multibyte = multibytes[strings.TrimSuffix(strings.TrimSuffix(v.Key("Encoding").Name(), "-V"), "-H")]
-		f.readCIDWidths(index(v.Key("DescendantFonts"), 0))
-		return f
+	if value.Key("Subtype").Name() == "Type0" {
+		font.composite = true
+		font.multibyte = multibytes[strings.TrimSuffix(strings.TrimSuffix(value.Key("Encoding").Name(), "-V"), "-H")]
+		font.readCIDWidths(index(value.Key("DescendantFonts"), 0))
+		return font
 	}
-	f.readTable(v, fs.glyphs)
-	f.readWidths(v)
-	return f
+	font.readTable(value, fs.glyphs)
+	font.readWidths(value)
+	return font
 }
 
 // readTable reads the text of each code. Package pdf has the tables of named
 // encodings. It returns unknown codes unchanged, which are better read as
 // windows-1252.
-func (f *pdfFont) readTable(v pdf.Value, glyphs pdfGlyphNames) {
-	encoding := v.Key("Encoding")
+func (f *pdfFont) readTable(value pdf.Value, glyphs pdfGlyphNames) {
+	encoding := value.Key("Encoding")
 	base := encoding.Key("BaseEncoding").Name()
 	var known pdf.TextEncoding
-	if font := (pdf.Font{V: v}); encoding.Kind() != pdf.Dict && v.Key("ToUnicode").Kind() != pdf.Stream {
+	if font := (pdf.Font{V: value}); encoding.Kind() != pdf.Dict && value.Key("ToUnicode").Kind() != pdf.Stream {
 		known = font.Encoder()
 	}
 	for code := range 256 {
@@ -188,20 +188,20 @@ func latinText(s string) string {
 }
 
 // readWidths reads the widths of a simple font.
-func (f *pdfFont) readWidths(v pdf.Value) {
+func (f *pdfFont) readWidths(value pdf.Value) {
 	unit := 0.001
-	if m := v.Key("FontMatrix"); v.Key("Subtype").Name() == "Type3" && m.Len() == 6 {
+	if m := value.Key("FontMatrix"); value.Key("Subtype").Name() == "Type3" && m.Len() == 6 {
 		unit = m.Index(0).Float64()
 	}
-	f.width = v.Key("FontDescriptor").Key("MissingWidth").Float64() * unit
-	first := int(v.Key("FirstChar").Int64())
-	widths := v.Key("Widths")
+	f.width = value.Key("FontDescriptor").Key("MissingWidth").Float64() * unit
+	first := int(value.Key("FirstChar").Int64())
+	widths := value.Key("Widths")
 	for i := range min(widths.Len(), 256) {
 		f.widths[first+i] = widths.Index(i).Float64() * unit
 	}
 	if len(f.widths) == 0 && f.width == 0 { // one of the standard fonts
 		f.width = 0.5
-		if strings.Contains(v.Key("BaseFont").Name(), "Courier") {
+		if strings.Contains(value.Key("BaseFont").Name(), "Courier") {
 			f.width = 0.6
 		}
 	}
@@ -212,29 +212,29 @@ const maxWidths = 1 << 17
 
 // readCIDWidths reads the widths of a composite font: an array of "first
 // [width …]" and "first last width".
-func (f *pdfFont) readCIDWidths(v pdf.Value) {
+func (f *pdfFont) readCIDWidths(value pdf.Value) {
 	f.width = 1
-	if dw := v.Key("DW"); dw.Kind() == pdf.Integer || dw.Kind() == pdf.Real {
+	if dw := value.Key("DW"); dw.Kind() == pdf.Integer || dw.Kind() == pdf.Real {
 		f.width = dw.Float64() / 1000
 	}
-	w := v.Key("W")
-	for i, steps := 0, 0; i+1 < w.Len() && steps < maxWidths; steps++ {
-		first := int(w.Index(i).Int64())
-		next := w.Index(i + 1)
+	w := value.Key("W")
+	for index, steps := 0, 0; index+1 < w.Len() && steps < maxWidths; steps++ {
+		first := int(w.Index(index).Int64())
+		next := w.Index(index + 1)
 		if next.Kind() == pdf.Array {
 			for j := range min(next.Len(), maxWidths-steps) {
 				f.widths[first+j] = next.Index(j).Float64() / 1000
 			}
 			steps += next.Len()
-			i += 2
+			index += 2
 			continue
 		}
-		width := w.Index(i+2).Float64() / 1000
+		width := w.Index(index+2).Float64() / 1000
 		for code := first; code <= min(int(next.Int64()), first+0xFFFF) && steps < maxWidths; code++ {
 			f.widths[code] = width
 			steps++
 		}
-		i += 3
+		index += 3
 	}
 }
 

@@ -64,10 +64,10 @@ func runeOfHex(digits string) string {
 
 // listedGlyph returns the character of a name in the Adobe Glyph List, or 0.
 // Package pdf has the list, but only reads it for a font.
-func listedGlyph(name string) (r rune) {
+func listedGlyph(name string) (char rune) {
 	defer func() {
 		if recover() != nil {
-			r = 0
+			char = 0
 		}
 	}()
 	if name == "" || len(name) > 64 {
@@ -79,8 +79,8 @@ func listedGlyph(name string) (r rune) {
 		return 0
 	}
 	text := (&pdf.Font{V: font.Trailer()}).Encoder().Decode("\x00")
-	r, _ = utf8.DecodeRuneInString(text)
-	return r
+	char, _ = utf8.DecodeRuneInString(text)
+	return char
 }
 
 // escapedName writes a name as in a PDF file, each byte as a number.

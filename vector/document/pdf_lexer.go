@@ -43,27 +43,27 @@ func (l *pdfLexer) next() pdfToken {
 	if l.pos >= len(l.data) {
 		return pdfToken{kind: pdfEnd}
 	}
-	c := l.data[l.pos]
+	char := l.data[l.pos]
 	switch {
-	case c == '(':
+	case char == '(':
 		return l.literal()
-	case c == '/':
+	case char == '/':
 		l.pos++
 		return pdfToken{kind: pdfName, text: unescapeName(l.regular())}
-	case c == '<' && l.peek(1) == '<', c == '>' && l.peek(1) == '>':
+	case char == '<' && l.peek(1) == '<', char == '>' && l.peek(1) == '>':
 		l.pos += 2
-		return bracket(c == '<')
-	case c == '<':
+		return bracket(char == '<')
+	case char == '<':
 		return l.hex()
-	case c == '[' || c == '{':
+	case char == '[' || char == '{':
 		l.pos++
 		return bracket(true)
-	case isPDFDelimiter(c):
+	case isPDFDelimiter(char):
 		l.pos++
 		return bracket(false)
 	}
 	word := l.regular()
-	if c == '+' || c == '-' || c == '.' || c >= '0' && c <= '9' {
+	if char == '+' || char == '-' || char == '.' || char >= '0' && char <= '9' {
 		return pdfToken{kind: pdfNumber, number: parseNumber(word)}
 	}
 	return pdfToken{kind: pdfWord, text: word}
@@ -112,17 +112,17 @@ func (l *pdfLexer) regular() string {
 }
 
 // parseNumber parses a number as viewers do: "--5" is -5, "1.2.3" is 1.2.
-func parseNumber(s string) float64 {
-	if n, err := strconv.ParseFloat(s, 64); err == nil && n > -1e9 && n < 1e9 {
+func parseNumber(text string) float64 {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n > -1e9 && n < 1e9 {
 		return n
 	}
-	negative := strings.HasPrefix(s, "-")
-	s = strings.TrimLeft(s, "+-")
+	negative := strings.HasPrefix(text, "-")
+	text = strings.TrimLeft(text, "+-")
 	end := 0
-	for dot := false; end < len(s) && (s[end] >= '0' && s[end] <= '9' || s[end] == '.' && !dot); end++ {
-		dot = dot || s[end] == '.'
+	for dot := false; end < len(text) && (text[end] >= '0' && text[end] <= '9' || text[end] == '.' && !dot); end++ {
+		dot = dot || text[end] == '.'
 	}
-	n, err := strconv.ParseFloat(s[:end], 64)
+	n, err := strconv.ParseFloat(text[:end], 64)
 	if err != nil || n >= 1e9 {
 		return 0
 	}
@@ -132,20 +132,20 @@ func parseNumber(s string) float64 {
 	return n
 }
 
-func unescapeName(s string) string {
-	if strings.IndexByte(s, '#') < 0 {
-		return s
+func unescapeName(text string) string {
+	if strings.IndexByte(text, '#') < 0 {
+		return text
 	}
 	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '#' && i+2 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+	for i := 0; i < len(text); i++ {
+		if text[i] == '#' && i+2 < len(text) {
+			if n, err := strconv.ParseUint(text[i+1:i+3], 16, 8); err == nil {
 				b.WriteByte(byte(n))
 				i += 2
 				continue
 			}
 		}
-		b.WriteByte(s[i])
+		b.WriteByte(text[i])
 	}
 	return b.String()
 }
@@ -209,18 +209,18 @@ func (l *pdfLexer) literal() pdfToken {
 
 // escape reads an escape sequence after its backslash.
 func (l *pdfLexer) escape(out []byte) []byte {
-	c := l.peek(0)
-	if i := strings.IndexByte("nrtbf", c); i >= 0 {
+	char := l.peek(0)
+	if i := strings.IndexByte("nrtbf", char); i >= 0 {
 		return append(out, "\n\r\t\b\f"[i])
 	}
 	switch {
-	case c == '\r' && l.peek(1) == '\n':
+	case char == '\r' && l.peek(1) == '\n':
 		l.pos++
 		return out
-	case c == '\r' || c == '\n':
+	case char == '\r' || char == '\n':
 		return out
-	case c < '0' || c > '7':
-		return append(out, c)
+	case char < '0' || char > '7':
+		return append(out, char)
 	}
 	n := 0
 	for digits := 0; digits < 3 && l.peek(0) >= '0' && l.peek(0) <= '7'; digits++ {

@@ -44,33 +44,33 @@ const (
 )
 
 // add adds the next character.
-func (p *pdfLines) add(g pdfGlyph) {
-	if g.follows {
-		p.extend(g)
+func (p *pdfLines) add(glyph pdfGlyph) {
+	if glyph.follows {
+		p.extend(glyph)
 		return
 	}
-	if g.text == "" || g.height == 0 {
+	if glyph.text == "" || glyph.height == 0 {
 		return
 	}
 	if len(p.lines) == 0 {
-		p.begin(g, 0)
+		p.begin(glyph, 0)
 		return
 	}
 	last := p.last
-	height := max(g.height, last.height)
-	along, across := offset(last, g)
+	height := max(glyph.height, last.height)
+	along, across := offset(last, glyph)
 	switch {
-	case along < 0 && p.isDrawn(g):
+	case along < 0 && p.isDrawn(glyph):
 		return // drawn again to look bold
-	case math.Abs(across) > sameLine*height || along < -backspace*height && !p.isRightToLeft(g):
-		p.begin(g, across)
+	case math.Abs(across) > sameLine*height || along < -backspace*height && !p.isRightToLeft(glyph):
+		p.begin(glyph, across)
 		return
 	}
 	p.write(gapText(along, height))
-	p.write(g.text)
+	p.write(glyph.text)
 	line := &p.lines[len(p.lines)-1]
-	line.height = max(line.height, g.height)
-	p.keep(g)
+	line.height = max(line.height, glyph.height)
+	p.keep(glyph)
 }
 
 // extend moves the end of the last character to that of one that is part of it.
@@ -106,25 +106,25 @@ func (p *pdfLines) isRightToLeft(next pdfGlyph) bool {
 const maxRemembered = 512
 
 // keep keeps the last character.
-func (p *pdfLines) keep(g pdfGlyph) {
+func (p *pdfLines) keep(glyph pdfGlyph) {
 	line := &p.lines[len(p.lines)-1]
-	d := directionOf(g.text)
-	if starts := len(p.line) == 0 || directionOf(p.last.text) != d; starts && d == leftToRight {
+	direction := directionOf(glyph.text)
+	if starts := len(p.line) == 0 || directionOf(p.last.text) != direction; starts && direction == leftToRight {
 		p.words[0]++
-	} else if starts && d == rightToLeft {
+	} else if starts && direction == rightToLeft {
 		p.words[1]++
 	}
-	p.last = g
+	p.last = glyph
 	switch {
 	case line.glyphs != nil:
-		line.glyphs = append(line.glyphs, g)
-	case d == rightToLeft && len(p.line) < maxRemembered:
-		line.glyphs = append(slices.Clone(p.line), g)
+		line.glyphs = append(line.glyphs, glyph)
+	case direction == rightToLeft && len(p.line) < maxRemembered:
+		line.glyphs = append(slices.Clone(p.line), glyph)
 	}
 	if len(p.line) == maxRemembered {
 		p.line = p.line[:copy(p.line, p.line[maxRemembered/2:])]
 	}
-	p.line = append(p.line, g)
+	p.line = append(p.line, glyph)
 }
 
 // isDrawn reports whether the line already has the same character at the same
@@ -166,9 +166,9 @@ func (p *pdfLines) text() string {
 	var out []byte
 	var before *pdfLine
 	tail := ""
-	for i := range p.lines {
-		line := &p.lines[i]
-		text := cleanLine(texts[i])
+	for index := range p.lines {
+		line := &p.lines[index]
+		text := cleanLine(texts[index])
 		if text == "" {
 			continue
 		}

@@ -50,7 +50,7 @@ const (
 
 // findPDFObjects scans a file.
 func findPDFObjects(data []byte) (*pdfObjects, error) {
-	o := &pdfObjects{
+	objects := &pdfObjects{
 		data:    data,
 		found:   map[int]pdfObject{},
 		trailer: map[string]string{},
@@ -58,19 +58,19 @@ func findPDFObjects(data []byte) (*pdfObjects, error) {
 	for at := 0; ; {
 		i := bytes.Index(data[at:], []byte("obj"))
 		if i < 0 {
-			o.readTrailers(at, len(data))
+			objects.readTrailers(at, len(data))
 			break
 		}
-		o.readTrailers(at, at+i)
-		at = o.object(at + i)
-		if o.isHopeless() {
+		objects.readTrailers(at, at+i)
+		at = objects.object(at + i)
+		if objects.isHopeless() {
 			return nil, broken("the PDF file is damaged: its objects have no end")
 		}
 	}
-	for _, s := range o.streams {
-		o.correctLength(s)
+	for _, s := range objects.streams {
+		objects.correctLength(s)
 	}
-	return o, nil
+	return objects, nil
 }
 
 // readTrailers reads the trailers between two offsets.
@@ -110,16 +110,16 @@ func (o *pdfObjects) object(at int) int {
 		return after
 	}
 	o.found[id] = pdfObject{generation: generation, offset: offset, since: offset}
-	l := &pdfLexer{data: o.data, pos: after}
-	entries, whole := l.dictionary()
-	o.spend(whole, l.pos-after)
+	lexer := &pdfLexer{data: o.data, pos: after}
+	entries, whole := lexer.dictionary()
+	o.spend(whole, lexer.pos-after)
 	if !whole {
 		return after
 	}
 	o.noteCatalog(entries, id, generation)
-	dictionary := bytes.TrimSpace(o.data[after:l.pos])
-	end := l.pos
-	if l.next().text != "stream" {
+	dictionary := bytes.TrimSpace(o.data[after:lexer.pos])
+	end := lexer.pos
+	if lexer.next().text != "stream" {
 		return end
 	}
 	s := pdfStreamObject{
@@ -129,7 +129,7 @@ func (o *pdfObjects) object(at int) int {
 		dictionary: dictionary,
 		entries:    entries,
 	}
-	s.start = lineStart(o.data, l.pos)
+	s.start = lineStart(o.data, lexer.pos)
 	s.end = o.streamEnd(s.start, entries["Length"])
 	o.streams = append(o.streams, s)
 	if entries["Type"] == "/XRef" {
@@ -217,25 +217,25 @@ func (o *pdfObjects) endsStream(start, length int) bool {
 }
 
 // correctLength appends a copy of a stream whose length is wrong.
-func (o *pdfObjects) correctLength(s pdfStreamObject) {
-	if o.found[s.id].offset != s.offset {
+func (o *pdfObjects) correctLength(object pdfStreamObject) {
+	if o.found[object.id].offset != object.offset {
 		return // replaced by a later one
 	}
-	length := s.entries["Length"]
+	length := object.entries["Length"]
 	if id, ok := referenced(length); ok {
 		length = o.number(id)
 	}
-	if n, err := strconv.Atoi(length); err == nil && o.endsStream(s.start, n) {
+	if n, err := strconv.Atoi(length); err == nil && o.endsStream(object.start, n) {
 		return
 	}
-	dictionary := bytes.TrimSuffix(s.dictionary, []byte(">>"))
+	dictionary := bytes.TrimSuffix(object.dictionary, []byte(">>"))
 	text := fmt.Sprintf(
 		"%s/Length %d>>\nstream\n%s\nendstream",
 		dictionary,
-		s.end-s.start,
-		o.data[s.start:s.end],
+		object.end-object.start,
+		o.data[object.start:object.end],
 	)
-	o.append(s.id, s.generation, s.offset, text)
+	o.append(object.id, object.generation, object.offset, text)
 }
 
 // number returns the text of an object that is a number.
@@ -273,27 +273,27 @@ func (o *pdfObjects) open(unpack func(pdf.Value) []byte) (*pdf.Reader, error) {
 			streams = append(streams, s)
 		}
 	}
-	r, err := o.reader("/ObjectStreams[" + strings.Join(list, " ") + "]")
+	reader, err := o.reader("/ObjectStreams[" + strings.Join(list, " ") + "]")
 	if err != nil {
 		return nil, err
 	}
 	for i, s := range streams {
-		if err := o.unpack(s, unpack(index(value(r.Trailer(), "ObjectStreams"), i))); err != nil {
+		if err := o.unpack(s, unpack(index(value(reader.Trailer(), "ObjectStreams"), i))); err != nil {
 			return nil, err
 		}
 	}
-	if r, err = o.reader(""); err == nil &&
+	if reader, err = o.reader(""); err == nil &&
 		o.catalog != "" &&
-		value(r.Trailer(), "Root", "Pages").Kind() != pdf.Dict {
+		value(reader.Trailer(), "Root", "Pages").Kind() != pdf.Dict {
 		o.trailer["Root"] = o.catalog
 		return o.reader("")
 	}
-	return r, err
+	return reader, err
 }
 
 // unpack appends the objects of an object stream (ISO 32000-1, section 7.5.7).
-func (o *pdfObjects) unpack(s pdfStreamObject, data []byte) error {
-	first, err := strconv.Atoi(s.entries["First"])
+func (o *pdfObjects) unpack(object pdfStreamObject, data []byte) error {
+	first, err := strconv.Atoi(object.entries["First"])
 	if err != nil || first < 0 || first > len(data) {
 		return nil
 	}
@@ -307,24 +307,24 @@ func (o *pdfObjects) unpack(s pdfStreamObject, data []byte) error {
 			number > maxPDFObject ||
 			at < first ||
 			at >= len(data) ||
-			o.found[number].since > s.offset {
+			o.found[number].since > object.offset {
 			continue
 		}
-		l := &pdfLexer{data: data, pos: at}
+		lexer := &pdfLexer{data: data, pos: at}
 		if bytes.HasPrefix(data[at:], []byte("<<")) {
-			entries, _ := l.dictionary()
+			entries, _ := lexer.dictionary()
 			o.noteCatalog(entries, number, 0)
 		} else {
-			l.skip(l.next())
+			lexer.skip(lexer.next())
 		}
-		text := data[at:l.pos]
+		text := data[at:lexer.pos]
 		if o.trailer["Encrypt"] != "" {
 			text = withoutStrings(text)
 		}
 		if o.append(
 			number,
 			0,
-			s.offset,
+			object.offset,
 			string(text),
 		); o.extra.Len() > len(o.data)+maxObjectTexts {
 			return tooComplex("the file's objects are over the limit of %d MB", maxObjectTexts>>20)

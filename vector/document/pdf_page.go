@@ -103,28 +103,28 @@ func (p *pdfPage) read(data []byte, resources pdf.Value) error {
 }
 
 func (p *pdfPage) run(data []byte, resources *pdfResources) error {
-	l := &pdfLexer{data: data}
+	lexer := &pdfLexer{data: data}
 	operands := make([]pdfToken, 0, maxOperands)
 	for {
-		t := l.next()
-		switch t.kind {
+		token := lexer.next()
+		switch token.kind {
 		case pdfEnd:
 			return nil
 		case pdfWord:
-			if t.text == "ID" {
-				l.image()
-			} else if err := p.do(t.text, operands, resources); err != nil {
+			if token.text == "ID" {
+				lexer.image()
+			} else if err := p.do(token.text, operands, resources); err != nil {
 				return err
 			}
 			operands = operands[:0]
 			continue
 		case pdfOpen:
-			t.array = l.array()
+			token.array = lexer.array()
 		case pdfClose:
 			continue
 		}
 		if len(operands) < maxOperands {
-			operands = append(operands, t)
+			operands = append(operands, token)
 		}
 	}
 }
@@ -278,12 +278,12 @@ func (s *pdfState) move(x, y float64) {
 
 // showAny executes the four operators that show text.
 func (p *pdfPage) showAny(op string, operands []pdfToken) error {
-	s := &p.state
+	state := &p.state
 	if op == "\"" && len(operands) > 2 {
-		s.wordSpace, s.charSpace = operands[0].number, operands[1].number
+		state.wordSpace, state.charSpace = operands[0].number, operands[1].number
 	}
 	if op == "'" || op == "\"" {
-		s.move(0, -s.leading)
+		state.move(0, -state.leading)
 	}
 	if len(operands) == 0 {
 		return nil
@@ -294,7 +294,7 @@ func (p *pdfPage) showAny(op string, operands []pdfToken) error {
 	}
 	for _, element := range last.array {
 		if element.kind == pdfNumber {
-			s.advance(-element.number / 1000 * s.size * s.scale)
+			state.advance(-element.number / 1000 * state.size * state.scale)
 		} else if err := p.show(element.text); err != nil {
 			return err
 		}
@@ -308,31 +308,31 @@ func (s *pdfState) advance(x float64) {
 
 // show adds the characters of a string at their positions.
 func (p *pdfPage) show(raw string) error {
-	s := &p.state
-	if s.font == nil {
+	state := &p.state
+	if state.font == nil {
 		return nil
 	}
 	for raw != "" {
-		c := s.font.next(raw)
-		raw = raw[c.length:]
-		width := c.width * s.size * s.scale
+		char := state.font.next(raw)
+		raw = raw[char.length:]
+		width := char.width * state.size * state.scale
 		follows := false
 		if a := p.actual; a != nil {
-			follows, c.text = a.written, a.text
+			follows, char.text = a.written, a.text
 			a.written = true
 		}
-		if p.limit -= len(c.text); p.limit < 0 {
+		if p.limit -= len(char.text); p.limit < 0 {
 			return tooComplex("a page of the file holds too much text")
 		}
-		at := s.tm.times(s.ctm)
-		x, y := at.apply(0, s.rise)
-		toX, toY := at.apply(width, s.rise)
-		upX, upY := at.apply(0, s.rise+s.size)
+		at := state.tm.times(state.ctm)
+		x, y := at.apply(0, state.rise)
+		toX, toY := at.apply(width, state.rise)
+		upX, upY := at.apply(0, state.rise+state.size)
 		if !follows {
-			p.plain.WriteString(c.text)
+			p.plain.WriteString(char.text)
 		}
 		p.lines.add(pdfGlyph{
-			text:    c.text,
+			text:    char.text,
 			x:       x,
 			y:       y,
 			toX:     toX,
@@ -340,11 +340,11 @@ func (p *pdfPage) show(raw string) error {
 			height:  math.Hypot(upX-x, upY-y),
 			follows: follows,
 		})
-		step := width + s.charSpace*s.scale
-		if c.space {
-			step += s.wordSpace * s.scale
+		step := width + state.charSpace*state.scale
+		if char.space {
+			step += state.wordSpace * state.scale
 		}
-		s.advance(step)
+		state.advance(step)
 	}
 	return nil
 }

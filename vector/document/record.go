@@ -22,23 +22,23 @@ type recordWriter struct {
 // records runs read twice, as described at recordWriter, and returns the
 // result.
 func records(limits Limits, read func(*recordWriter) error) (string, []Block, error) {
-	w := &recordWriter{limit: limits.Text, max: limits.Blocks}
-	if err := read(w); err != nil {
+	writer := &recordWriter{limit: limits.Text, max: limits.Blocks}
+	if err := read(writer); err != nil {
 		return "", nil, err
 	}
-	w.end()
-	total := w.counted
-	w.counted, w.writing = 0, true
-	w.text.Grow(total)
-	if err := read(w); err != nil {
+	writer.end()
+	total := writer.counted
+	writer.counted, writer.writing = 0, true
+	writer.text.Grow(total)
+	if err := read(writer); err != nil {
 		return "", nil, err
 	}
-	w.end()
-	text := w.text.String()
+	writer.end()
+	text := writer.text.String()
 	o := newOutline(text, limits)
-	o.blocks = make([]Block, 0, len(w.ends))
+	o.blocks = make([]Block, 0, len(writer.ends))
 	start := 0
-	for _, end := range w.ends {
+	for _, end := range writer.ends {
 		o.add(KindRow, 0, start, int(end))
 		start = int(end)
 	}

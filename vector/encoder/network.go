@@ -56,18 +56,18 @@ func newNetwork(file *modelfile.File, kernel *gemm.Kernel) (*network, error) {
 }
 
 // run writes the unit vector of at most maxTokens ids to out.
-func (n *network) run(s *scratch, ids []int32, out []float32) {
+func (n *network) run(scratch *scratch, ids []int32, out []float32) {
 	rows := len(ids)
-	n.embed(s.input, ids)
-	nn.Fill(s.tokens, rows, n.residual.Bias)
-	n.residual.Weights.MulAdd(s.tokens, s.input, rows)
-	n.layers[0].run(s, s.input, rows)
-	n.layers[1].run(s, s.tokens, rows)
+	n.embed(scratch.input, ids)
+	nn.Fill(scratch.tokens, rows, n.residual.Bias)
+	n.residual.Weights.MulAdd(scratch.tokens, scratch.input, rows)
+	n.layers[0].run(scratch, scratch.input, rows)
+	n.layers[1].run(scratch, scratch.tokens, rows)
 
-	mean := s.normed.At(0, 0)
+	mean := scratch.normed.At(0, 0)
 	mean.Stride = width
-	nn.Average(mean.Data[:width], s.tokens, rows)
-	answer := gemm.Rows{Data: s.wide, Stride: Dims}
+	nn.Average(mean.Data[:width], scratch.tokens, rows)
+	answer := gemm.Rows{Data: scratch.wide, Stride: Dims}
 	n.output.Apply(answer, mean, 1)
 	for i, v := range answer.Data[:Dims] {
 		out[i] = float32(math.Tanh(float64(v)))
@@ -89,23 +89,23 @@ func (n *network) embed(dst gemm.Rows, ids []int32) {
 
 // run reads the layer's input from in and adds its output to s.tokens, which
 // already contains the input at full width.
-func (l *layer) run(s *scratch, in gemm.Rows, rows int) {
-	normed := gemm.Rows{Data: s.normed.Data, Stride: l.width}
+func (l *layer) run(scratch *scratch, in gemm.Rows, rows int) {
+	normed := gemm.Rows{Data: scratch.normed.Data, Stride: l.width}
 	l.attentionNorm.Apply(normed, in, rows)
-	qkv := gemm.Rows{Data: s.wide, Stride: 3 * l.width}
+	qkv := gemm.Rows{Data: scratch.wide, Stride: 3 * l.width}
 	l.qkv.Apply(qkv, normed, rows)
-	attended := gemm.Rows{Data: s.attended, Stride: l.width}
+	attended := gemm.Rows{Data: scratch.attended, Stride: l.width}
 	for head := range heads {
-		attend(s, attended, qkv, l.width, head, rows)
+		attend(scratch, attended, qkv, l.width, head, rows)
 	}
-	l.attention.Add(s.tokens, attended, rows)
+	l.attention.Add(scratch.tokens, attended, rows)
 
 	normed.Stride = width
-	l.forwardNorm.Apply(normed, s.tokens, rows)
-	inner := gemm.Rows{Data: s.wide, Stride: innerWidth}
+	l.forwardNorm.Apply(normed, scratch.tokens, rows)
+	inner := gemm.Rows{Data: scratch.wide, Stride: innerWidth}
 	l.inner.Apply(inner, normed, rows)
 	nn.Rectify(inner.Data[:rows*innerWidth])
-	l.outer.Add(s.tokens, inner, rows)
+	l.outer.Add(scratch.tokens, inner, rows)
 }
 
 // attend writes the output of one attention head for each token.

@@ -117,7 +117,7 @@ func (c *Client) Page(
 	done int,
 	next string,
 ) (Page, error) {
-	p, err := c.plan(config)
+	plan, err := c.plan(config)
 	if errors.Is(err, egress.ErrBlocked) { // it was allowed when the source was created
 		refused := egress.Refusal("config.url", err)
 		refused.Code = egress.CodeBlocked
@@ -125,12 +125,12 @@ func (c *Client) Page(
 	} else if err != nil {
 		return Page{}, err
 	}
-	p.credential = credential
-	target, err := p.pageURL(done, next)
+	plan.credential = credential
+	target, err := plan.pageURL(done, next)
 	if err != nil {
 		return Page{}, err
 	}
-	body, err := c.fetch(ctx, p, target)
+	body, err := c.fetch(ctx, plan, target)
 	if err != nil {
 		return Page{}, err
 	}
@@ -140,7 +140,7 @@ func (c *Client) Page(
 	case <-ctx.Done():
 		return Page{}, ctx.Err()
 	}
-	return p.read(body)
+	return plan.read(body)
 }
 
 // pageURL returns the URL of a page.

@@ -33,10 +33,14 @@ func (c *Client) fetch(ctx context.Context, p *plan, target *url.URL) ([]byte, e
 
 // fetchOnce makes one request. wait determines whether to retry after an error:
 // never if negative, immediately if 0, otherwise after that time.
-func (c *Client) fetchOnce(ctx context.Context, p *plan, target *url.URL) (body []byte, wait time.Duration, err error) {
+func (c *Client) fetchOnce(
+	ctx context.Context,
+	plan *plan,
+	target *url.URL,
+) (body []byte, wait time.Duration, err error) {
 	limited, cancel := context.WithTimeout(ctx, pageTime)
 	defer cancel()
-	req, err := p.request(limited, target, c.userAgent)
+	req, err := plan.request(limited, target, c.userAgent)
 	if err != nil {
 		return nil, -1, err
 	}

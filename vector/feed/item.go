@@ -59,7 +59,7 @@ type Columns struct {
 
 // FindColumns finds the columns that a config names among those of its query.
 // The error names the field.
-func FindColumns(c agent.DatabaseConfig, names []string) (Columns, error) {
+func FindColumns(config agent.DatabaseConfig, names []string) (Columns, error) {
 	found := Columns{names: names, id: -1, title: -1}
 	var is agent.Issues
 	find := func(field, name string) int {
@@ -67,16 +67,16 @@ func FindColumns(c agent.DatabaseConfig, names []string) (Columns, error) {
 		is.Check(i >= 0, field, fmt.Sprintf("names %q, which is not a column of the query", agent.Clip(name, 60)))
 		return i
 	}
-	if c.IDColumn != "" {
-		found.id = find("config.id_column", c.IDColumn)
+	if config.IDColumn != "" {
+		found.id = find("config.id_column", config.IDColumn)
 	}
-	if c.TitleColumn != "" {
-		found.title = find("config.title_column", c.TitleColumn)
+	if config.TitleColumn != "" {
+		found.title = find("config.title_column", config.TitleColumn)
 	}
-	for _, name := range c.ContentColumns {
+	for _, name := range config.ContentColumns {
 		found.content = append(found.content, find("config.content_columns", name))
 	}
-	if len(c.ContentColumns) == 0 {
+	if len(config.ContentColumns) == 0 {
 		for i := range names {
 			if i != found.id && i != found.title {
 				found.content = append(found.content, i)

@@ -71,20 +71,20 @@ func (t Template) Render(item any) string {
 // plain returns a JSON value as text: lists of simple values comma-separated,
 // objects as JSON.
 func plain(value any) string {
-	switch v := value.(type) {
+	switch item := value.(type) {
 	case nil:
 		return ""
 	case string:
-		return v
+		return item
 	case json.Number:
-		return v.String()
+		return item.String()
 	case []any:
-		if slices.ContainsFunc(v, isCompound) {
+		if slices.ContainsFunc(item, isCompound) {
 			break
 		}
-		list := make([]string, len(v))
-		for i := range v {
-			list[i] = plain(v[i])
+		list := make([]string, len(item))
+		for i := range item {
+			list[i] = plain(item[i])
 		}
 		return strings.Join(list, ", ")
 	}
@@ -104,14 +104,14 @@ func isCompound(value any) bool {
 const maxNesting = 8
 
 // lines writes a value as "name: value" lines, ordered by name.
-func lines(b *strings.Builder, name string, value any, depth int) {
+func lines(builder *strings.Builder, name string, value any, depth int) {
 	object, ok := value.(map[string]any)
 	if !ok || depth == maxNesting {
 		if text := strings.TrimSpace(plain(value)); text != "" {
 			if name != "" {
-				b.WriteString(name + ": ")
+				builder.WriteString(name + ": ")
 			}
-			b.WriteString(text + "\n")
+			builder.WriteString(text + "\n")
 		}
 		return
 	}
@@ -120,6 +120,6 @@ func lines(b *strings.Builder, name string, value any, depth int) {
 		if name != "" {
 			inner = name + "." + key
 		}
-		lines(b, inner, object[key], depth+1)
+		lines(builder, inner, object[key], depth+1)
 	}
 }

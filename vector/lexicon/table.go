@@ -85,23 +85,23 @@ func Decode(file string) (*Table, error) {
 		len(body) != header+list+words*(4+rowBytes(dims)) {
 		return nil, errDamaged
 	}
-	t := &Table{
+	table := &Table{
 		dims:  dims,
 		rows:  make(map[string]int32, words),
 		scale: make([]float32, words),
 	}
 	for word := range strings.Lines(body[header:][:list]) {
-		t.rows[strings.TrimSuffix(word, "\n")] = int32(len(t.rows))
+		table.rows[strings.TrimSuffix(word, "\n")] = int32(len(table.rows))
 	}
-	if len(t.rows) != words {
+	if len(table.rows) != words {
 		return nil, errDamaged
 	}
 	scales := []byte(body[header+list:][:4*words])
-	for i := range t.scale {
-		t.scale[i] = math.Float32frombits(binary.LittleEndian.Uint32(scales[4*i:]))
+	for i := range table.scale {
+		table.scale[i] = math.Float32frombits(binary.LittleEndian.Uint32(scales[4*i:]))
 	}
-	t.cells = body[header+list+4*words:]
-	return t, nil
+	table.cells = body[header+list+4*words:]
+	return table, nil
 }
 
 // rowBytes returns the size of a row without its scale.
@@ -133,18 +133,18 @@ func Encode(words []string, vectors [][]float32) []byte {
 }
 
 // quantize returns a scale and the indexes of the levels whose products are close to
-// v. It starts with v's standard deviation and takes turns to find the best levels
+// vector. It starts with vector's standard deviation and takes turns to find the best levels
 // for the scale and the best scale for the levels.
-func quantize(v []float32) (scale float64, codes []byte) {
+func quantize(vector []float32) (scale float64, codes []byte) {
 	var squares float64
-	for _, x := range v {
+	for _, x := range vector {
 		squares += float64(x) * float64(x)
 	}
-	scale = max(math.Sqrt(squares/float64(len(v))), 1e-30)
-	codes = make([]byte, len(v))
+	scale = max(math.Sqrt(squares/float64(len(vector))), 1e-30)
+	codes = make([]byte, len(vector))
 	for range 5 {
 		var product, norm float64
-		for i, x := range v {
+		for i, x := range vector {
 			codes[i] = nearestLevel(float64(x) / scale)
 			level := float64(levels[codes[i]])
 			product += float64(x) * level

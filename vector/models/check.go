@@ -70,27 +70,27 @@ func (l *Library) Check(ctx context.Context, name string) (Report, error) {
 			)
 		}
 	}
-	m, err := l.Open(name)
+	model, err := l.Open(name)
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Info: info}
+	report := Report{Info: info}
 	begun := time.Now()
-	if m.Kind == pretrained.Reranker {
-		if _, err = m.Score(ctx, question, chunk); err != nil {
-			return r, err
+	if model.Kind == pretrained.Reranker {
+		if _, err = model.Score(ctx, question, chunk); err != nil {
+			return report, err
 		}
-		r.Seconds = time.Since(begun).Seconds()
-		return r, r.compare(ctx, m.Score)
+		report.Seconds = time.Since(begun).Seconds()
+		return report, report.compare(ctx, model.Score)
 	}
-	if _, err := m.Embed(ctx, chunk); err != nil {
-		return r, err
+	if _, err := model.Embed(ctx, chunk); err != nil {
+		return report, err
 	}
-	r.Seconds = time.Since(begun).Seconds()
-	if err := r.compare(ctx, m.cosine); err != nil {
-		return r, err
+	report.Seconds = time.Since(begun).Seconds()
+	if err := report.compare(ctx, model.cosine); err != nil {
+		return report, err
 	}
-	return r, r.published(ctx, m)
+	return report, report.published(ctx, model)
 }
 
 // compare compares a question with two texts.
@@ -124,7 +124,7 @@ func (m *Model) cosine(ctx context.Context, a, b string) (float64, error) {
 
 // published compares the model's results with those that its publishers state, if these
 // are the weights that those belong to.
-func (r *Report) published(ctx context.Context, m *Model) error {
+func (r *Report) published(ctx context.Context, model *Model) error {
 	stated := knownModels["all-MiniLM-L6-v2"].sums[weights]
 	for _, f := range r.Files {
 		if f.Name != weights || f.SHA256 != stated {
@@ -132,7 +132,7 @@ func (r *Report) published(ctx context.Context, m *Model) error {
 		}
 		same := true
 		for i, pair := range [3][2]int{{0, 1}, {0, 2}, {1, 2}} {
-			got, err := m.cosine(ctx, quickStart.sentences[pair[0]], quickStart.sentences[pair[1]])
+			got, err := model.cosine(ctx, quickStart.sentences[pair[0]], quickStart.sentences[pair[1]])
 			if err != nil {
 				return err
 			}

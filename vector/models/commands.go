@@ -121,40 +121,44 @@ func (c Commands) List(out io.Writer) error {
 		)
 		return err
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tKIND\tDIMENSIONS\tTOKENS\tSIZE\tFROM")
+	writer := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(writer, "NAME\tKIND\tDIMENSIONS\tTOKENS\tSIZE\tFROM")
 	for _, i := range list {
 		dims := fmt.Sprint(i.Dims)
 		if i.Dims == 0 {
 			dims = "-"
 		}
 		fmt.Fprintf(
-			w,
+			writer,
 			"%s\t%s\t%s\t%d\t%s\t%s\n",
 			i.Name, i.Kind, dims, i.Tokens,
 			megabytes(i.Size()),
 			i.Source,
 		)
 	}
-	return w.Flush()
+	return writer.Flush()
 }
 
 // Check checks the files of a model and computes a few texts with it.
 func (c Commands) Check(ctx context.Context, name string, out io.Writer) error {
-	r, err := c.Library.Check(ctx, name)
+	report, err := c.Library.Check(ctx, name)
 	if err != nil {
 		return withoutCode(err)
 	}
-	fmt.Fprintf(out, "%s: the files are those that were added.\n", r.Name)
-	fmt.Fprintf(out, "A chunk of %d characters takes %.0f ms on one processor.\n", len(chunk), 1000*r.Seconds)
-	fmt.Fprintf(out, "%q is %.2f like the text that answers it and %.2f like another.\n", question, r.Answer, r.Other)
+	fmt.Fprintf(out, "%s: the files are those that were added.\n", report.Name)
+	fmt.Fprintf(out, "A chunk of %d characters takes %.0f ms on one processor.\n", len(chunk), 1000*report.Seconds)
+	fmt.Fprintf(
+		out,
+		"%q is %.2f like the text that answers it and %.2f like another.\n",
+		question, report.Answer, report.Other,
+	)
 	switch {
-	case r.Published != nil && !*r.Published:
+	case report.Published != nil && !*report.Published:
 		return errors.New("the model does not compute the cosines that its publishers state")
-	case r.Published != nil:
+	case report.Published != nil:
 		fmt.Fprintln(out, "It computes the cosines that its publishers state.")
 	}
-	if r.Answer <= r.Other {
+	if report.Answer <= report.Other {
 		return cli.ErrNoBetter
 	}
 	return nil

@@ -86,12 +86,12 @@ func (d *download) check(name, part string) error {
 // attempt appends to the existing part of a file, or starts again if the server does
 // not continue.
 func (d *download) attempt(ctx context.Context, name, part string) error {
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	done, err := f.Seek(0, io.SeekEnd)
+	defer file.Close()
+	done, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (d *download) attempt(ctx context.Context, name, part string) error {
 	default:
 		return fmt.Errorf("the server answers %s", resp.Status)
 	}
-	return d.receive(f, resp, name, done, cancel)
+	return d.receive(file, resp, name, done, cancel)
 }
 
 func (d *download) request(ctx context.Context, name string, done int64) (*http.Response, error) {
@@ -130,7 +130,7 @@ func (d *download) request(ctx context.Context, name string, done int64) (*http.
 
 // receive writes a body to the file. stop ends a connection that stalls.
 func (d *download) receive(
-	f *os.File,
+	file *os.File,
 	resp *http.Response,
 	name string,
 	done int64,
@@ -150,7 +150,7 @@ func (d *download) receive(
 	stall := time.AfterFunc(stallTime, stop)
 	defer stall.Stop()
 	w := &meter{
-		file:  f,
+		file:  file,
 		limit: limit - done,
 		report: func(n int64) {
 			stall.Reset(stallTime)
@@ -162,7 +162,7 @@ func (d *download) receive(
 	if _, err := io.Copy(w, resp.Body); err != nil {
 		return err
 	}
-	return f.Sync()
+	return file.Sync()
 }
 
 // meter writes to a file up to a limit and reports how much it wrote.

@@ -40,12 +40,12 @@ func Known() []string { return slices.Sorted(maps.Keys(knownModels)) }
 // Install downloads a model and adds it to the library. What arrived before an
 // error is kept, and continued by the next call for the same model. A file with
 // another hash than the pinned one is deleted, and the model is not added.
-func (l *Library) Install(ctx context.Context, o Install) (Info, error) {
-	pin, err := o.pin()
+func (l *Library) Install(ctx context.Context, install Install) (Info, error) {
+	pin, err := install.pin()
 	if err != nil {
 		return Info{}, err
 	}
-	name := cmp.Or(o.Name, path.Base(o.Model))
+	name := cmp.Or(install.Name, path.Base(install.Model))
 	if err := CheckName(name); err != nil {
 		return Info{}, err
 	}
@@ -54,11 +54,11 @@ func (l *Library) Install(ctx context.Context, o Install) (Info, error) {
 	}
 	d := &download{
 		folder: filepath.Join(l.path, "."+name+"."+pin.mark()+".download"),
-		address: cmp.Or(strings.TrimSuffix(o.Mirror, "/"), hub) + "/" + pin.repository + "/resolve/" +
+		address: cmp.Or(strings.TrimSuffix(install.Mirror, "/"), hub) + "/" + pin.repository + "/resolve/" +
 			pin.revision + "/",
 		pin:      pin,
-		client:   o.Client,
-		progress: o.Progress,
+		client:   install.Client,
+		progress: install.Progress,
 	}
 	if err := os.MkdirAll(d.folder, 0o700); err != nil {
 		return Info{}, err

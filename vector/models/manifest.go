@@ -98,22 +98,22 @@ func hashFile(path string) (size int64, sum string, err error) {
 // finish checks the files of a folder by opening the model, writes its manifest
 // and makes it a model of the library.
 func (l *Library) finish(staged, name, source string) (Info, error) {
-	m, err := pretrained.Open(staged)
+	model, err := pretrained.Open(staged)
 	if err != nil {
 		return Info{}, err
 	}
 	info := Info{
 		Name:   name,
-		Kind:   m.Kind,
-		Dims:   m.Dims,
-		Tokens: m.Tokens,
+		Kind:   model.Kind,
+		Dims:   model.Dims,
+		Tokens: model.Tokens,
 		Added:  agent.Now(),
 		Source: source,
 	}
-	if m.Prompts.Known {
-		info.Prompts = &Prompts{m.Prompts.Query, m.Prompts.Passage}
+	if model.Prompts.Known {
+		info.Prompts = &Prompts{model.Prompts.Query, model.Prompts.Passage}
 	}
-	for _, file := range m.Files {
+	for _, file := range model.Files {
 		size, sum, err := hashFile(filepath.Join(staged, filepath.FromSlash(file)))
 		if err != nil {
 			return Info{}, err

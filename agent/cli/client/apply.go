@@ -18,9 +18,9 @@ import (
 	"satchel/agent"
 )
 
-func (s *session) apply() *cobra.Command {
+func (session *session) apply() *cobra.Command {
 	var how applyMode
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:   "apply DIR",
 		Short: "Apply the definition in a folder to an agent",
 		Args:  cobra.ExactArgs(1),
@@ -34,12 +34,12 @@ func (s *session) apply() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return s.applyDefinition(c.Context(), args[0], local, how)
+			return session.applyDefinition(c.Context(), args[0], local, how)
 		},
 	}
-	c.Flags().BoolVar(&how.dry, "dry-run", false, "only print what would change")
-	c.Flags().BoolVar(&how.prune, "prune", false, "delete what is not in the folder")
-	return c
+	command.Flags().BoolVar(&how.dry, "dry-run", false, "only print what would change")
+	command.Flags().BoolVar(&how.prune, "prune", false, "delete what is not in the folder")
+	return command
 }
 
 // applyMode is how a definition is applied.
@@ -67,34 +67,34 @@ func (c *change) verb() string {
 	return "update"
 }
 
-func (s *session) applyDefinition(ctx context.Context, dir string, local *definition, how applyMode) error {
-	if s.agent == "" {
-		s.agent, _ = local.files[agentFile]["name"].(string)
+func (session *session) applyDefinition(ctx context.Context, dir string, local *definition, how applyMode) error {
+	if session.agent == "" {
+		session.agent, _ = local.files[agentFile]["name"].(string)
 	}
-	remote, err := s.readDefinition(ctx, local)
+	remote, err := session.readDefinition(ctx, local)
 	var refused *Failure
 	missing := errors.As(err, &refused) && refused.Status == http.StatusNotFound
 	switch {
 	case missing:
 		remote = newDefinition()
-		local.files[agentFile]["name"] = s.agent
+		local.files[agentFile]["name"] = session.agent
 	case err != nil:
 		return err
 	}
-	changes, err := s.compare(remote, local, how.prune)
+	changes, err := session.compare(remote, local, how.prune)
 	if err != nil {
 		return err
 	}
-	s.printChanges(changes)
-	s.printAbsent(remote, local)
+	session.printChanges(changes)
+	session.printAbsent(remote, local)
 	if err := checkReferences(changes, remote, local); err != nil || how.dry {
 		return err
 	}
 	if missing {
 		var made record
-		if err := s.api.call(
+		if err := session.api.call(
 			ctx, http.MethodPost, "/agents", nil,
-			map[string]any{"name": s.agent},
+			map[string]any{"name": session.agent},
 			&made,
 		); err != nil {
 			return err
@@ -102,22 +102,22 @@ func (s *session) applyDefinition(ctx context.Context, dir string, local *defini
 		remote.agentID = recordID(made)
 	}
 	if len(changes) > 0 {
-		err = s.makeChanges(ctx, changes, remote)
+		err = session.makeChanges(ctx, changes, remote)
 	}
-	s.recordIDs(dir, remote.agentID, remote.ids, local.files)
+	session.recordIDs(dir, remote.agentID, remote.ids, local.files)
 	return err
 }
 
 // compare returns the changes that turn one definition into the other, in an order
 // in which they can be made: records that others refer to are created first and
 // deleted last.
-func (s *session) compare(from, to *definition, prune bool) ([]change, error) {
+func (session *session) compare(from, to *definition, prune bool) ([]change, error) {
 	if err := checkFolder(to); err != nil {
 		return nil, err
 	}
 	var changes []change
 	for _, path := range to.paths() {
-		c, err := s.compareFile(
+		c, err := session.compareFile(
 			path,
 			from.files[path],
 			to.files[path],
@@ -143,17 +143,17 @@ func (s *session) compare(from, to *definition, prune bool) ([]change, error) {
 }
 
 // compareFile returns the change that makes a record what its file says, or nil.
-func (s *session) compareFile(path string, before, file record, zone string) (*change, error) {
-	k := kindOf(path)
+func (session *session) compareFile(path string, before, file record, zone string) (*change, error) {
+	kind := kindOf(path)
 	if path == agentFile {
 		return compareAgent(before, file)
 	}
-	if err := checkFields(path, k.fields, file, before); err != nil {
+	if err := checkFields(path, kind.fields, file, before); err != nil {
 		return nil, err
 	}
 	sha := before["sha256"]
-	given := without(file, k.readOnly)
-	before = without(before, k.readOnly)
+	given := without(file, kind.readOnly)
+	before = without(before, kind.readOnly)
 	c := &change{
 		path:     path,
 		before:   before,
@@ -162,16 +162,16 @@ func (s *session) compareFile(path string, before, file record, zone string) (*c
 	switch {
 	case before == nil && needsManualCreation(path, file):
 		return nil, nil
-	case k.manual:
+	case kind.manual:
 		if !same(merge(before, given), before) {
-			fmt.Fprintf(s.Notes, "%s differs, and is not changed: that needs the secret\n", path)
+			fmt.Fprintf(session.Notes, "%s differs, and is not changed: that needs the secret\n", path)
 		}
 		return nil, nil
 	case before == nil &&
-		k.name == "schedules" &&
+		kind.name == "schedules" &&
 		(file["status"] == string(agent.ScheduleCompleted) ||
 			file["type"] == string(agent.ScheduleOnce) && isPast(file["next_run"])):
-		fmt.Fprintf(s.Notes, "%s is not created: its time has passed\n", path)
+		fmt.Fprintf(session.Notes, "%s is not created: its time has passed\n", path)
 		return nil, nil
 	}
 	if document, ok := given["document"].(string); ok && sha == hashOf(document) {
@@ -179,7 +179,7 @@ func (s *session) compareFile(path string, before, file record, zone string) (*c
 	}
 	masked, _ := withMasks(map[string]any(before), map[string]any(given)).(map[string]any)
 	var err error
-	if c.after, err = k.wanted(before, masked, zone); err != nil {
+	if c.after, err = kind.wanted(before, masked, zone); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if before == nil {
@@ -189,21 +189,21 @@ func (s *session) compareFile(path string, before, file record, zone string) (*c
 	if same(before, c.after) {
 		if !sameJSON(masked, given) {
 			fmt.Fprintf(
-				s.Notes,
+				session.Notes,
 				"%s: secrets in it are not compared; write %s for what the agent has\n",
 				path, agent.Mask,
 			)
 		}
 		return nil, nil
 	}
-	for _, field := range k.immutable {
+	for _, field := range kind.immutable {
 		if !sameJSON(before[field], c.after[field]) {
 			return nil, fmt.Errorf("%s: %s cannot be changed; delete it or give the file another name", path, field)
 		}
 	}
 	if c.body = changed(before, c.after, given); len(c.body) < len(given) {
-		if part, err := k.wanted(before, c.body, zone); err != nil || !same(part, c.after) {
-			c.body = without(given, k.immutable) // a field depends on another one
+		if part, err := kind.wanted(before, c.body, zone); err != nil || !same(part, c.after) {
+			c.body = without(given, kind.immutable) // a field depends on another one
 		}
 	}
 	return c, nil
@@ -273,19 +273,19 @@ func kindOf(path string) kind {
 }
 
 // printChanges prints a diff, or with --json what is done to which file.
-func (s *session) printChanges(changes []change) {
-	if s.json {
+func (session *session) printChanges(changes []change) {
+	if session.json {
 		out := []map[string]string{}
 		for i := range changes {
 			out = append(out, map[string]string{"path": changes[i].path, "change": changes[i].verb()})
 		}
-		_ = writeJSON(s.Out, out)
+		_ = writeJSON(session.Out, out)
 		return
 	}
 	for i := range changes {
 		c := &changes[i]
 		fmt.Fprintf(
-			s.Out,
+			session.Out,
 			"%s %s\n%s",
 			c.verb(),
 			c.path,
@@ -293,66 +293,66 @@ func (s *session) printChanges(changes []change) {
 		)
 	}
 	if len(changes) == 0 {
-		fmt.Fprintln(s.Notes, "Nothing changes.")
+		fmt.Fprintln(session.Notes, "Nothing changes.")
 	}
 }
 
 // makeChanges makes the changes. Workflows may refer to each other, so new ones are
 // first created empty.
-func (s *session) makeChanges(ctx context.Context, changes []change, remote *definition) error {
-	for i := range changes {
-		c := &changes[i]
-		if c.before == nil && kindOf(c.path).name == "workflows" {
+func (session *session) makeChanges(ctx context.Context, changes []change, remote *definition) error {
+	for index := range changes {
+		change := &changes[index]
+		if change.before == nil && kindOf(change.path).name == "workflows" {
 			var made record
-			if err := s.api.call(
+			if err := session.api.call(
 				ctx,
 				http.MethodPost,
-				s.path("workflows"),
+				session.path("workflows"),
 				nil,
-				map[string]any{"name": c.after["name"], "status": "draft"},
+				map[string]any{"name": change.after["name"], "status": "draft"},
 				&made,
 			); err != nil {
-				return fmt.Errorf("%s: %w", c.path, err)
+				return fmt.Errorf("%s: %w", change.path, err)
 			}
-			remote.ids[c.path] = recordID(made)
-			c.before = record{"name": c.after["name"]}
+			remote.ids[change.path] = recordID(made)
+			change.before = record{"name": change.after["name"]}
 		}
 	}
 	for i := range changes {
-		if err := s.makeChange(ctx, &changes[i], remote); err != nil {
+		if err := session.makeChange(ctx, &changes[i], remote); err != nil {
 			return fmt.Errorf("%s: %w", changes[i].path, err)
 		}
 	}
 	if len(changes) == 1 {
-		fmt.Fprintln(s.Notes, "1 change made")
+		fmt.Fprintln(session.Notes, "1 change made")
 	} else {
-		fmt.Fprintf(s.Notes, "%d changes made\n", len(changes))
+		fmt.Fprintf(session.Notes, "%d changes made\n", len(changes))
 	}
 	return nil
 }
 
 // makeChange makes one change.
-func (s *session) makeChange(ctx context.Context, c *change, remote *definition) error {
-	if c.path == agentFile {
-		return s.putAgent(ctx, c)
+func (session *session) makeChange(ctx context.Context, change *change, remote *definition) error {
+	if change.path == agentFile {
+		return session.putAgent(ctx, change)
 	}
-	k, id := kindOf(c.path), remote.ids[c.path]
-	if c.after == nil {
-		return s.remove(ctx, k, id)
+	kind, id := kindOf(change.path), remote.ids[change.path]
+	if change.after == nil {
+		return session.remove(ctx, kind, id)
 	}
-	body, _ := mapTexts(map[string]any(c.body), remote.references()).(map[string]any)
-	if c.before == nil {
+	body, _ := mapTexts(map[string]any(change.body), remote.references()).(map[string]any)
+	if change.before == nil {
 		var made record
-		err := s.api.call(ctx, http.MethodPost, k.path(s), nil, body, &made)
+		err := session.api.call(ctx, http.MethodPost, kind.path(session), nil, body, &made)
 		if err != nil {
 			return err
 		}
-		remote.ids[c.path] = recordID(made)
-		s.printNeededCredentials(c)
+		remote.ids[change.path] = recordID(made)
+		session.printNeededCredentials(change)
 		return nil
 	}
 	var updated record
-	if err := s.api.call(ctx, http.MethodPut, k.path(s, id), nil, body, &updated); err != nil {
+	if err := session.api.call(ctx, http.MethodPut, kind.path(session, id), nil, body, &updated); err != nil {
 		return err
 	}
 	if reasons, _ := updated["reasons"].([]any); updated["confirm"] != nil && updated["confirm"] != "" {
@@ -362,33 +362,40 @@ func (s *session) makeChange(ctx context.Context, c *change, remote *definition)
 			reasons,
 		)
 	}
-	remote.ids[c.path] = cmp.Or(recordID(updated), id) // a table has a new one
+	remote.ids[change.path] = cmp.Or(recordID(updated), id) // a table has a new one
 	return nil
 }
 
-func (s *session) remove(ctx context.Context, k kind, id string) error {
+func (session *session) remove(ctx context.Context, k kind, id string) error {
 	if k.name == "mcp" {
-		return s.api.call(ctx, http.MethodDelete, k.path(s), url.Values{"id": {id}}, nil, nil)
+		return session.api.call(ctx, http.MethodDelete, k.path(session), url.Values{"id": {id}}, nil, nil)
 	}
-	return s.api.call(ctx, http.MethodDelete, k.path(s, id), nil, nil, nil)
+	return session.api.call(ctx, http.MethodDelete, k.path(session, id), nil, nil, nil)
 }
 
 // putAgent changes the description and the settings.
-func (s *session) putAgent(ctx context.Context, c *change) error {
-	if len(c.body) > 0 {
-		if err := s.api.call(ctx, http.MethodPut, s.path("settings"), nil, c.body, nil); err != nil {
+func (session *session) putAgent(ctx context.Context, change *change) error {
+	if len(change.body) > 0 {
+		if err := session.api.call(
+			ctx,
+			http.MethodPut,
+			session.path("settings"),
+			nil,
+			change.body,
+			nil,
+		); err != nil {
 			return err
 		}
 	}
-	if same(pick(c.before, []string{"description"}), pick(c.after, []string{"description"})) {
+	if same(pick(change.before, []string{"description"}), pick(change.after, []string{"description"})) {
 		return nil
 	}
-	return s.api.call(
+	return session.api.call(
 		ctx,
 		http.MethodPut,
-		s.path(),
+		session.path(),
 		nil,
-		map[string]any{"description": c.after["description"]},
+		map[string]any{"description": change.after["description"]},
 		nil,
 	)
 }
@@ -426,19 +433,19 @@ func checkReferences(changes []change, remote, local *definition) error {
 
 // unresolvedReference returns a reference that does not refer to anything.
 func unresolvedReference(value any) (string, bool) {
-	switch v := value.(type) {
+	switch item := value.(type) {
 	case string:
-		folder, _, found := strings.Cut(v, "/")
-		return v, found && strings.HasPrefix(v, reference) && kindOf(folder[len(reference):]).name != ""
+		folder, _, found := strings.Cut(item, "/")
+		return item, found && strings.HasPrefix(item, reference) && kindOf(folder[len(reference):]).name != ""
 	case []any:
-		for _, inner := range v {
+		for _, inner := range item {
 			if text, ok := unresolvedReference(inner); ok {
 				return text, true
 			}
 		}
 	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if text, ok := unresolvedReference(v[name]); ok {
+		for _, name := range slices.Sorted(maps.Keys(item)) {
+			if text, ok := unresolvedReference(item[name]); ok {
 				return text, true
 			}
 		}
@@ -447,29 +454,29 @@ func unresolvedReference(value any) (string, bool) {
 }
 
 // printNeededCredentials names the credentials that a new record still needs.
-func (s *session) printNeededCredentials(c *change) {
+func (session *session) printNeededCredentials(c *change) {
 	const mask = "********"
 	if strings.Contains(c.after.file(), mask) {
-		fmt.Fprintf(s.Notes, "%s: its credentials are still to be set\n", c.path)
+		fmt.Fprintf(session.Notes, "%s: its credentials are still to be set\n", c.path)
 	}
 	switch k := kindOf(c.path); {
 	case k.name == "gateways":
-		fmt.Fprintf(s.Notes, "%s: its config is still to be set\n", c.path)
+		fmt.Fprintf(session.Notes, "%s: its config is still to be set\n", c.path)
 	case k.name == "mcp" && c.authType != "" && c.authType != agent.MCPAuthNone:
-		fmt.Fprintf(s.Notes, "%s: its credentials are still to be set\n", c.path)
+		fmt.Fprintf(session.Notes, "%s: its credentials are still to be set\n", c.path)
 	}
 }
 
 // printAbsent names the records of the folder that the agent lacks and that cannot
 // be created from the folder's files.
-func (s *session) printAbsent(remote, local *definition) {
+func (session *session) printAbsent(remote, local *definition) {
 	for _, path := range local.paths() {
 		switch {
 		case !needsManualCreation(path, local.files[path]) || remote.files[path] != nil:
 		case kindOf(path).manual:
-			fmt.Fprintf(s.Notes, "%s: the agent has no such credential; create it with its secret\n", path)
+			fmt.Fprintf(session.Notes, "%s: the agent has no such credential; create it with its secret\n", path)
 		default:
-			fmt.Fprintf(s.Notes, "%s: the agent has no such API; create it from its description\n", path)
+			fmt.Fprintf(session.Notes, "%s: the agent has no such API; create it from its description\n", path)
 		}
 	}
 }

@@ -49,9 +49,9 @@ type answer struct {
 	} `json:"pending_sources"`
 }
 
-func (s *session) ask() *cobra.Command {
+func (session *session) ask() *cobra.Command {
 	conversation, model := "", ""
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:   "ask QUESTION",
 		Short: "Ask an agent; the answer is streamed, followed by the passages that it cites",
 		Args:  cobra.ExactArgs(1),
@@ -60,11 +60,11 @@ func (s *session) ask() *cobra.Command {
 			"contain the answer are printed.",
 		Example: `  satchel ask "How do I get my money back?" --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
-			question, err := s.argument(args[0])
+			question, err := session.argument(args[0])
 			if err != nil {
 				return err
 			}
-			return s.chat(c.Context(), map[string]any{
+			return session.chat(c.Context(), map[string]any{
 				"message":         question,
 				"fallback":        "passages",
 				"conversation_id": conversation,
@@ -72,59 +72,59 @@ func (s *session) ask() *cobra.Command {
 			})
 		},
 	}
-	c.Flags().StringVarP(&conversation, "conversation", "c", "", "id of the conversation to continue")
-	c.Flags().StringVar(&model, "model", "", "another model of the provider")
-	return c
+	command.Flags().StringVarP(&conversation, "conversation", "c", "", "id of the conversation to continue")
+	command.Flags().StringVar(&model, "model", "", "another model of the provider")
+	return command
 }
 
-func (s *session) chat(ctx context.Context, body map[string]any) error {
+func (session *session) chat(ctx context.Context, body map[string]any) error {
 	for name, value := range body {
 		if value == "" {
 			delete(body, name)
 		}
 	}
-	if s.json {
-		answer, err := s.api.raw(ctx, request{
+	if session.json {
+		answer, err := session.api.raw(ctx, request{
 			method: http.MethodPost,
-			path:   s.path("chat"),
+			path:   session.path("chat"),
 			body:   body,
 		})
 		if err != nil {
 			return err
 		}
-		return writeJSON(s.Out, answer)
+		return writeJSON(session.Out, answer)
 	}
 	body["stream"] = true
 	printed := false
-	err := s.api.stream(
+	err := session.api.stream(
 		ctx,
 		request{
 			method: http.MethodPost,
-			path:   s.path("chat"),
+			path:   session.path("chat"),
 			body:   body,
 		},
 		func(ev event) (bool, error) {
-			return s.chatEvent(ev, &printed)
+			return session.chatEvent(ev, &printed)
 		},
 	)
 	if err != nil && printed {
-		fmt.Fprintln(s.Out)
+		fmt.Fprintln(session.Out)
 	}
 	return err
 }
 
 // chatEvent prints one event of a turn.
-func (s *session) chatEvent(ev event, printed *bool) (done bool, err error) {
+func (session *session) chatEvent(ev event, printed *bool) (done bool, err error) {
 	switch ev.name {
 	case "delta":
 		var delta struct{ Text string }
 		err = json.Unmarshal(ev.data, &delta)
-		fmt.Fprint(s.Out, clean(delta.Text))
+		fmt.Fprint(session.Out, clean(delta.Text))
 		*printed = true
 	case "tool_call":
 		var call record
 		err = json.Unmarshal(ev.data, &call)
-		fmt.Fprintf(s.Notes, "calls %s %s\n", call.text("name"), call.text("arguments"))
+		fmt.Fprintf(session.Notes, "calls %s %s\n", call.text("name"), call.text("arguments"))
 	case "error":
 		var out struct {
 			Error Failure `json:"error"`
@@ -138,60 +138,60 @@ func (s *session) chatEvent(ev event, printed *bool) (done bool, err error) {
 		if err := json.Unmarshal(ev.data, &all); err != nil {
 			return true, err
 		}
-		return true, s.endAnswer(&all, *printed)
+		return true, session.endAnswer(&all, *printed)
 	}
 	return false, err
 }
 
 // endAnswer prints what follows the text of an answer.
-func (s *session) endAnswer(a *answer, printed bool) error {
+func (session *session) endAnswer(answer *answer, printed bool) error {
 	if !printed {
-		fmt.Fprint(s.Out, clean(a.Message.Content))
+		fmt.Fprint(session.Out, clean(answer.Message.Content))
 	}
-	fmt.Fprintln(s.Out)
-	for _, c := range a.Sources {
-		cited := strings.Contains(a.Message.Content, "["+strconv.Itoa(c.Number)+"]")
+	fmt.Fprintln(session.Out)
+	for _, c := range answer.Sources {
+		cited := strings.Contains(answer.Message.Content, "["+strconv.Itoa(c.Number)+"]")
 		switch {
-		case a.Mode == "passages":
-			fmt.Fprintf(s.Out, "\n[%d] %s\n%s\n", c.Number, c.place(), clean(c.Content))
+		case answer.Mode == "passages":
+			fmt.Fprintf(session.Out, "\n[%d] %s\n%s\n", c.Number, c.place(), clean(c.Content))
 		case cited:
-			fmt.Fprintf(s.Out, "\n[%d] %s", c.Number, c.place())
+			fmt.Fprintf(session.Out, "\n[%d] %s", c.Number, c.place())
 		}
 	}
-	if a.Mode != "passages" && len(a.Sources) > 0 {
-		fmt.Fprintln(s.Out)
+	if answer.Mode != "passages" && len(answer.Sources) > 0 {
+		fmt.Fprintln(session.Out)
 	}
-	for _, source := range a.Pending {
-		fmt.Fprintf(s.Notes, "Not read yet, ask again in a moment: %s\n", clean(source.Name))
+	for _, source := range answer.Pending {
+		fmt.Fprintf(session.Notes, "Not read yet, ask again in a moment: %s\n", clean(source.Name))
 	}
-	fmt.Fprintf(s.Notes, "Continue with: satchel ask … --conversation %s\n", clean(a.Conversation))
+	fmt.Fprintf(session.Notes, "Continue with: satchel ask … --conversation %s\n", clean(answer.Conversation))
 	return nil
 }
 
-func (s *session) search() *cobra.Command {
+func (session *session) search() *cobra.Command {
 	limit := 0
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:     "search QUERY",
 		Short:   "Search an agent's knowledge by meaning and by words",
 		Args:    cobra.ExactArgs(1),
 		Example: `  satchel search "opening hours" --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
-			found, err := s.api.raw(c.Context(), request{
+			found, err := session.api.raw(c.Context(), request{
 				method: http.MethodGet,
-				path:   s.path("sources", "search"),
+				path:   session.path("sources", "search"),
 				query:  url.Values{"query": args, "limit": {strconv.Itoa(limit)}},
 			})
 			if err != nil {
 				return err
 			}
-			return s.printFound(found)
+			return session.printFound(found)
 		},
 	}
-	c.Flags().IntVarP(&limit, "limit", "n", 5, "maximum number of passages")
-	return c
+	command.Flags().IntVarP(&limit, "limit", "n", 5, "maximum number of passages")
+	return command
 }
 
-func (s *session) printFound(raw json.RawMessage) error {
+func (session *session) printFound(raw json.RawMessage) error {
 	var out struct {
 		Results []citation
 		Notice  string
@@ -199,14 +199,14 @@ func (s *session) printFound(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return err
 	}
-	if s.json {
-		return writeJSON(s.Out, raw)
+	if session.json {
+		return writeJSON(session.Out, raw)
 	}
 	for _, hit := range out.Results {
-		fmt.Fprintf(s.Out, "%.2f  %s\n%s\n\n", hit.Score, hit.place(), clean(hit.Content))
+		fmt.Fprintf(session.Out, "%.2f  %s\n%s\n\n", hit.Score, hit.place(), clean(hit.Content))
 	}
 	if out.Notice != "" {
-		fmt.Fprintln(s.Notes, clean(out.Notice))
+		fmt.Fprintln(session.Notes, clean(out.Notice))
 	}
 	return nil
 }

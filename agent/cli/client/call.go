@@ -19,9 +19,9 @@ import (
 // methods are those of the API's routes.
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete}
 
-func (s *session) call() *cobra.Command {
+func (session *session) call() *cobra.Command {
 	field := ""
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:   "api [METHOD] PATH [BODY]",
 		Short: "Call any route of the API and print the response",
 		Args:  cobra.RangeArgs(1, 3),
@@ -30,77 +30,80 @@ func (s *session) call() *cobra.Command {
 			"or POST where there is a body.",
 		Example: `  satchel api PUT settings '{"timezone":"Europe/Berlin"}' --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
-			r, err := s.routeCall(args)
+			r, err := session.routeCall(args)
 			if err != nil {
 				return err
 			}
-			answer, err := s.api.raw(c.Context(), r)
+			answer, err := session.api.raw(c.Context(), r)
 			if err != nil {
 				return err
 			}
-			return s.printAnswer(answer, field)
+			return session.printAnswer(answer, field)
 		},
 	}
-	c.Flags().StringVar(&field, "field", "", "print only this field, such as id or agents.0.name")
-	return c
+	command.Flags().StringVar(&field, "field", "", "print only this field, such as id or agents.0.name")
+	return command
 }
 
 // routeCall reads METHOD, PATH and BODY.
-func (s *session) routeCall(args []string) (r request, err error) {
+func (session *session) routeCall(args []string) (request request, err error) {
 	if slices.Contains(methods, args[0]) {
-		r.method, args = args[0], args[1:]
+		request.method, args = args[0], args[1:]
 	} else if len(args) > 1 &&
 		args[0] == strings.ToUpper(args[0]) &&
 		!strings.ContainsAny(args[0], "/-_") {
-		return r, fmt.Errorf("the API has no method %s, but %s", clean(args[0]), strings.Join(methods, ", "))
+		return request, fmt.Errorf("the API has no method %s, but %s", clean(args[0]), strings.Join(methods, ", "))
 	}
 	if len(args) == 0 || len(args) > 2 {
-		return r, fmt.Errorf("expects a path and at most one body after the method (%s)", strings.Join(methods, ", "))
+		return request, fmt.Errorf(
+			"expects a path and at most one body after the method (%s)",
+			strings.Join(methods, ", "),
+		)
 	}
 	address, err := url.Parse(args[0])
 	if err != nil ||
 		address.IsAbs() ||
 		address.Host != "" ||
 		address.Fragment != "" {
-		return r, fmt.Errorf("%q is not a path of the API", args[0])
+		return request, fmt.Errorf("%q is not a path of the API", args[0])
 	}
-	r.path, r.query = address.EscapedPath(), address.Query()
-	if !strings.HasPrefix(r.path, "/") {
-		r.path = s.path() + "/" + r.path
+	request.path, request.query = address.EscapedPath(), address.Query()
+	if !strings.HasPrefix(request.path, "/") {
+		request.path = session.path() + "/" + request.path
 	}
 	if len(args) == 2 {
-		text, err := s.argument(args[1])
+		text, err := session.argument(args[1])
 		if err != nil {
-			return r, err
+			return request, err
 		}
 		if !json.Valid([]byte(text)) {
-			return r, errors.New("the body is not JSON")
+			return request, errors.New("the body is not JSON")
 		}
-		r.body = json.RawMessage(text)
+		request.body = json.RawMessage(text)
 	}
-	if r.method == "" {
-		r.method = http.MethodGet
-		if r.body != nil {
-			r.method = http.MethodPost
+	if request.method == "" {
+		request.method = http.MethodGet
+		if request.body != nil {
+			request.method = http.MethodPost
 		}
 	}
-	return r, nil
+	return request, nil
 }
 
 // printAnswer prints an answer as JSON, or one field of it.
-func (s *session) printAnswer(answer []byte, field string) error {
+func (session *session) printAnswer(answer []byte, field string) error {
 	if field == "" {
 		var out bytes.Buffer
 		if json.Indent(&out, answer, "", "  ") != nil {
 			out.Reset()
 			out.Write(answer) // a file, or a text
 		}
-		if _, err := s.Out.Write(out.Bytes()); err != nil ||
+		if _, err := session.Out.Write(out.Bytes()); err != nil ||
 			len(answer) == 0 ||
 			bytes.HasSuffix(out.Bytes(), []byte("\n")) {
 			return err
 		}
-		_, err := fmt.Fprintln(s.Out)
+		_, err := fmt.Fprintln(session.Out)
 		return err
 	}
 	var value any
@@ -109,7 +112,7 @@ func (s *session) printAnswer(answer []byte, field string) error {
 	}
 	text, err := fieldText(value, field)
 	if err == nil {
-		_, err = fmt.Fprintln(s.Out, text)
+		_, err = fmt.Fprintln(session.Out, text)
 	}
 	return err
 }

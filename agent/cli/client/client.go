@@ -155,13 +155,13 @@ type upload struct {
 // send returns a successful response, whose body the caller closes. A request that
 // exceeded a rate limit is sent again when the server allows it; a read is also
 // retried after other temporary failures.
-func (a *api) send(ctx context.Context, r request) (*http.Response, error) {
+func (a *api) send(ctx context.Context, request request) (*http.Response, error) {
 	for try := 1; ; try++ {
-		resp, err := a.once(ctx, r)
+		resp, err := a.once(ctx, request)
 		if err == nil && resp.StatusCode < 300 {
 			return resp, nil
 		}
-		delay, again := retryAfter(r, resp, err, try)
+		delay, again := retryAfter(request, resp, err, try)
 		if err == nil {
 			err = failure(resp)
 		}
@@ -177,24 +177,24 @@ func (a *api) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 }
 
-func (a *api) once(ctx context.Context, r request) (*http.Response, error) {
-	up, err := r.encode()
+func (a *api) once(ctx context.Context, request request) (*http.Response, error) {
+	up, err := request.encode()
 	if err != nil {
 		return nil, err
 	}
-	address := a.base + r.path
-	if len(r.query) > 0 {
-		address += "?" + r.query.Encode()
+	address := a.base + request.path
+	if len(request.query) > 0 {
+		address += "?" + request.query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, address, up.body)
+	req, err := http.NewRequestWithContext(ctx, request.method, address, up.body)
 	if err != nil {
 		return nil, err
 	}
 	if up.mediaType != "" {
 		req.Header.Set("Content-Type", up.mediaType)
 	}
-	if r.accept != "" {
-		req.Header.Set("Accept", r.accept)
+	if request.accept != "" {
+		req.Header.Set("Accept", request.accept)
 	}
 	if a.key != "" {
 		req.Header.Set("Authorization", "Bearer "+a.key)

@@ -33,22 +33,22 @@ func clusterCommands(s *session) []*cobra.Command {
 	return all
 }
 
-func (s *session) clusterStatus() *cobra.Command {
+func (session *session) clusterStatus() *cobra.Command {
 	agents, limit := false, 0
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:     "status",
 		Short:   "List the servers of the cluster, or its agents with their servers",
 		Example: "  satchel cluster status",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			nodes, err := s.nodes(c.Context())
+			nodes, err := session.nodes(c.Context())
 			switch {
 			case err != nil:
 				return err
 			case agents:
-				return s.printPlaces(c.Context(), nodes, limit)
-			case s.json:
-				return writeJSON(s.Out, nodes)
+				return session.printPlaces(c.Context(), nodes, limit)
+			case session.json:
+				return writeJSON(session.Out, nodes)
 			}
 			for _, n := range nodes {
 				if n["state"] = nodeState(n); n["state"] != "gone" {
@@ -56,20 +56,20 @@ func (s *session) clusterStatus() *cobra.Command {
 				}
 			}
 			return writeTable(
-				s.Out,
+				session.Out,
 				nodes,
 				columns("name", "state", "agents", "lag", "seen_at", "version", "url", "id"),
 			)
 		},
 	}
-	c.Flags().BoolVar(&agents, "agents", false, "list the agents")
-	limitFlag(c, &limit)
-	return c
+	command.Flags().BoolVar(&agents, "agents", false, "list the agents")
+	limitFlag(command, &limit)
+	return command
 }
 
-func (s *session) nodes(ctx context.Context) ([]record, error) {
+func (session *session) nodes(ctx context.Context) ([]record, error) {
 	var answer struct{ Nodes []record }
-	err := s.api.call(ctx, http.MethodGet, "/cluster", nil, nil, &answer)
+	err := session.api.call(ctx, http.MethodGet, "/cluster", nil, nil, &answer)
 	return answer.Nodes, err
 }
 
@@ -88,13 +88,13 @@ func nodeState(n record) string {
 	return "draining"
 }
 
-func (s *session) printPlaces(ctx context.Context, nodes []record, limit int) error {
-	agents, err := s.api.list(ctx, "/cluster/agents", "agents", nil, limit)
+func (session *session) printPlaces(ctx context.Context, nodes []record, limit int) error {
+	agents, err := session.api.list(ctx, "/cluster/agents", "agents", nil, limit)
 	if err != nil {
 		return err
 	}
-	if s.json {
-		return writeJSON(s.Out, agents)
+	if session.json {
+		return writeJSON(session.Out, agents)
 	}
 	for _, a := range agents {
 		a["server"] = a["node"] // of one that left long ago, or "stopped"
@@ -104,10 +104,10 @@ func (s *session) printPlaces(ctx context.Context, nodes []record, limit int) er
 			a["server"], a["url"] = nodes[i]["name"], nodes[i]["url"] // the name need not be unique
 		}
 	}
-	return writeTable(s.Out, agents, columns("name", "id", "server", "url"))
+	return writeTable(session.Out, agents, columns("name", "id", "server", "url"))
 }
 
-func (s *session) clusterMove() *cobra.Command {
+func (session *session) clusterMove() *cobra.Command {
 	return &cobra.Command{
 		Use:     "move AGENT SERVER",
 		Short:   "Move an agent to another server of the cluster",
@@ -115,8 +115,8 @@ func (s *session) clusterMove() *cobra.Command {
 		Args:    cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			path := "/cluster/agents/" + url.PathEscape(args[0]) + "/move"
-			return s.printDone(
-				s.api.call(
+			return session.printDone(
+				session.api.call(
 					c.Context(),
 					http.MethodPost,
 					path,
@@ -132,9 +132,9 @@ func (s *session) clusterMove() *cobra.Command {
 	}
 }
 
-func (s *session) clusterDrain() *cobra.Command {
+func (session *session) clusterDrain() *cobra.Command {
 	noWait := false
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:     "drain SERVER",
 		Short:   "Move all agents of a server to the other servers of the cluster",
 		Example: "  satchel cluster drain node-2",
@@ -142,12 +142,12 @@ func (s *session) clusterDrain() *cobra.Command {
 		Long: "Move all agents of a server to the other servers of the cluster.\n\n" +
 			"The server gets no more agents until it is restarted, and can be stopped without delaying requests.",
 		RunE: func(c *cobra.Command, args []string) error {
-			n, err := s.node(c.Context(), args[0])
+			record, err := session.node(c.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			id, name := n.text("id"), n.text("name")
-			err = s.api.call(
+			id, name := record.text("id"), record.text("name")
+			err = session.api.call(
 				c.Context(),
 				http.MethodPost,
 				"/cluster/nodes/"+url.PathEscape(id)+"/drain",
@@ -156,19 +156,19 @@ func (s *session) clusterDrain() *cobra.Command {
 				nil,
 			)
 			if err != nil || noWait {
-				return s.printDone(err, "%s gives its agents to the other servers", name)
+				return session.printDone(err, "%s gives its agents to the other servers", name)
 			}
-			return s.printDone(s.awaitDrained(c.Context(), id), "%s has no agents any more", name)
+			return session.printDone(session.awaitDrained(c.Context(), id), "%s has no agents any more", name)
 		},
 	}
-	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until the agents have moved")
-	return c
+	command.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until the agents have moved")
+	return command
 }
 
 // node returns the server that is alive and has this id or URL, or is the only one
 // with this name.
-func (s *session) node(ctx context.Context, ref string) (record, error) {
-	nodes, err := s.nodes(ctx)
+func (session *session) node(ctx context.Context, ref string) (record, error) {
+	nodes, err := session.nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -195,10 +195,10 @@ func (s *session) node(ctx context.Context, ref string) (record, error) {
 }
 
 // awaitDrained waits until a server has no agents left.
-func (s *session) awaitDrained(ctx context.Context, id string) error {
+func (session *session) awaitDrained(ctx context.Context, id string) error {
 	last := -1
 	for range maxDrainPolls {
-		nodes, err := s.nodes(ctx)
+		nodes, err := session.nodes(ctx)
 		if err != nil {
 			return err
 		}
@@ -211,11 +211,11 @@ func (s *session) awaitDrained(ctx context.Context, id string) error {
 		if remaining == 0 {
 			return nil
 		}
-		if remaining != last && s.isTerminal() {
-			fmt.Fprintf(s.Notes, "%d agents left\n", remaining)
+		if remaining != last && session.isTerminal() {
+			fmt.Fprintf(session.Notes, "%d agents left\n", remaining)
 		}
 		last = remaining
-		if err := s.api.wait(ctx, drainInterval); err != nil {
+		if err := session.api.wait(ctx, drainInterval); err != nil {
 			return err
 		}
 	}
@@ -224,13 +224,13 @@ func (s *session) awaitDrained(ctx context.Context, id string) error {
 
 // printDone prints that a command succeeded, or with --json an object, unless err is
 // set, which it returns.
-func (s *session) printDone(err error, format string, args ...any) error {
+func (session *session) printDone(err error, format string, args ...any) error {
 	switch {
 	case err != nil:
 		return err
-	case s.json:
-		return writeJSON(s.Out, record{"success": true})
+	case session.json:
+		return writeJSON(session.Out, record{"success": true})
 	}
-	_, err = fmt.Fprintln(s.Out, clean(fmt.Sprintf(format, args...)))
+	_, err = fmt.Fprintln(session.Out, clean(fmt.Sprintf(format, args...)))
 	return err
 }

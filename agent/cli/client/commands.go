@@ -42,49 +42,52 @@ func Commands(o Options) []*cobra.Command {
 	return commands(&session{Options: o, wait: sleep})
 }
 
-func commands(s *session) []*cobra.Command {
+func commands(session *session) []*cobra.Command {
 	all := []*cobra.Command{
-		s.agents(), s.sources(), s.ask(), s.search(), s.run(), s.logs(), s.sql(), s.call(), s.export(), s.apply(),
-		s.importCommand(),
+		session.agents(), session.sources(), session.ask(), session.search(), session.run(), session.logs(),
+		session.sql(), session.call(), session.export(), session.apply(), session.importCommand(),
 	}
 	for _, k := range []listing{workflowList, executionList, scheduleList, contactList, conversationList} {
-		all = append(all, s.manage(k))
+		all = append(all, session.manage(k))
 	}
 	for _, c := range all {
 		c.GroupID = Group
-		s.calls(c)
+		session.calls(c)
 		switch c.Name() {
 		case "agents", "export":
 		case "apply":
-			s.agentFlag(c, "agent to apply to, by id or name (default: the one that the folder was exported from)")
+			session.agentFlag(
+				c,
+				"agent to apply to, by id or name (default: the one that the folder was exported from)",
+			)
 		default:
-			s.agentFlag(c, "agent, by id or name (SATCHEL_AGENT; default \"default\")")
+			session.agentFlag(c, "agent, by id or name (SATCHEL_AGENT; default \"default\")")
 		}
 	}
 	return all
 }
 
-func (s *session) agentFlag(c *cobra.Command, usage string) {
-	c.PersistentFlags().StringVarP(&s.agent, "agent", "a", "", usage)
-	_ = c.RegisterFlagCompletionFunc("agent", s.completeAgent)
+func (session *session) agentFlag(c *cobra.Command, usage string) {
+	c.PersistentFlags().StringVarP(&session.agent, "agent", "a", "", usage)
+	_ = c.RegisterFlagCompletionFunc("agent", session.completeAgent)
 }
 
 // calls adds to a command what all commands that call a server have in common.
-func (s *session) calls(c *cobra.Command) {
-	c.PersistentPreRunE = s.connect
+func (session *session) calls(c *cobra.Command) {
+	c.PersistentPreRunE = session.connect
 	f := c.PersistentFlags()
-	f.StringVar(&s.server, "server", "", "address of the server (SATCHEL_SERVER; default "+DefaultServer+")")
+	f.StringVar(&session.server, "server", "", "address of the server (SATCHEL_SERVER; default "+DefaultServer+")")
 	f.StringVar(
-		&s.keyFile,
+		&session.keyFile,
 		"key-file",
 		"",
 		"file with the API key (SATCHEL_API_KEY_FILE; or SATCHEL_API_KEY, the key itself)",
 	)
-	f.BoolVar(&s.json, "json", false, "print JSON, for programs")
+	f.BoolVar(&session.json, "json", false, "print JSON, for programs")
 }
 
 // connect fills in what the flags left open.
-func (s *session) connect(c *cobra.Command, _ []string) error {
+func (session *session) connect(command *cobra.Command, _ []string) error {
 	first := func(values ...string) string {
 		for _, v := range values {
 			if v != "" {
@@ -93,28 +96,28 @@ func (s *session) connect(c *cobra.Command, _ []string) error {
 		}
 		return ""
 	}
-	s.keyFile = first(s.keyFile, s.Getenv("SATCHEL_API_KEY_FILE"))
-	key, err := readKey(s.keyFile, s.Getenv("SATCHEL_API_KEY"))
+	session.keyFile = first(session.keyFile, session.Getenv("SATCHEL_API_KEY_FILE"))
+	key, err := readKey(session.keyFile, session.Getenv("SATCHEL_API_KEY"))
 	if err != nil {
 		return err
 	}
-	s.api, err = newAPI(first(s.server, s.Getenv("SATCHEL_SERVER"), DefaultServer), key)
+	session.api, err = newAPI(first(session.server, session.Getenv("SATCHEL_SERVER"), DefaultServer), key)
 	if err != nil {
 		return err
 	}
-	s.api.wait = s.wait
-	s.api.note = func(text string) {
-		fmt.Fprintln(s.Notes, text)
+	session.api.wait = session.wait
+	session.api.note = func(text string) {
+		fmt.Fprintln(session.Notes, text)
 	}
-	if s.agent == "" && c.Name() != "apply" { // a folder says which agent it is of
-		s.agent = s.Getenv("SATCHEL_AGENT")
+	if session.agent == "" && command.Name() != "apply" { // a folder says which agent it is of
+		session.agent = session.Getenv("SATCHEL_AGENT")
 	}
 	return nil
 }
 
 // path returns the path of a route of the agent.
-func (s *session) path(parts ...string) string {
-	return agentPath(s.agent, parts...)
+func (session *session) path(parts ...string) string {
+	return agentPath(session.agent, parts...)
 }
 
 func agentPath(name string, parts ...string) string {
@@ -128,10 +131,10 @@ func agentPath(name string, parts ...string) string {
 	return path
 }
 
-func (s *session) agents() *cobra.Command {
+func (session *session) agents() *cobra.Command {
 	description := ""
-	c := s.manage(agentList)
-	c.Short = "List agents, create, show or delete one"
+	command := session.manage(agentList)
+	command.Short = "List agents, create, show or delete one"
 	create := &cobra.Command{
 		Use:     "create NAME",
 		Short:   "Create an agent",
@@ -139,7 +142,7 @@ func (s *session) agents() *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			var made record
-			err := s.api.call(
+			err := session.api.call(
 				c.Context(),
 				http.MethodPost,
 				"/agents",
@@ -147,29 +150,29 @@ func (s *session) agents() *cobra.Command {
 				map[string]any{"name": args[0], "description": description},
 				&made,
 			)
-			return s.printCreated(err, made)
+			return session.printCreated(err, made)
 		},
 	}
 	create.Flags().StringVar(&description, "description", "", "what it is for")
-	c.AddCommand(create)
-	return c
+	command.AddCommand(create)
+	return command
 }
 
 // printCreated prints a new record: its id, or all of it as JSON.
-func (s *session) printCreated(err error, made record) error {
+func (session *session) printCreated(err error, made record) error {
 	switch {
 	case err != nil:
 		return err
-	case s.json:
-		return writeJSON(s.Out, made)
+	case session.json:
+		return writeJSON(session.Out, made)
 	}
-	_, err = fmt.Fprintln(s.Out, made.text("id"))
+	_, err = fmt.Fprintln(session.Out, made.text("id"))
 	return err
 }
 
 // isTerminal reports whether notes go to a person who sees them at once.
-func (s *session) isTerminal() bool {
-	return IsTerminal(s.Notes)
+func (session *session) isTerminal() bool {
+	return IsTerminal(session.Notes)
 }
 
 // IsTerminal reports whether a person reads or writes a stream. The null device, which is
@@ -186,11 +189,11 @@ func IsTerminal(stream any) bool {
 
 // argument returns text from the command line; - is the standard input, @FILE a
 // file.
-func (s *session) argument(text string) (string, error) {
+func (session *session) argument(text string) (string, error) {
 	const most = 8 << 20
 	switch {
 	case text == "-":
-		raw, err := io.ReadAll(io.LimitReader(s.In, most))
+		raw, err := io.ReadAll(io.LimitReader(session.In, most))
 		return string(raw), err
 	case strings.HasPrefix(text, "@"):
 		raw, err := os.ReadFile(text[1:])

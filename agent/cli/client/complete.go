@@ -14,15 +14,19 @@ const (
 )
 
 // completeAgent completes the name of an agent.
-func (s *session) completeAgent(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return s.completeName(agentList)(c, nil, "")
+func (session *session) completeAgent(
+	c *cobra.Command,
+	_ []string,
+	_ string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return session.completeName(agentList)(c, nil, "")
 }
 
 // completeName completes the name of a record of a list.
-func (s *session) completeName(list listing) cobra.CompletionFunc {
+func (session *session) completeName(list listing) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return s.complete(c, func(ctx context.Context) ([]record, error) {
-			return s.api.list(ctx, s.listPath(list), list.name, nil, maxCompletions)
+		return session.complete(c, func(ctx context.Context) ([]record, error) {
+			return session.api.list(ctx, session.listPath(list), list.name, nil, maxCompletions)
 		})
 	}
 }
@@ -39,16 +43,16 @@ func firstArgument(f cobra.CompletionFunc) cobra.CompletionFunc {
 
 // complete returns the names of records of the server, or none if it does not answer
 // in time.
-func (s *session) complete(
-	c *cobra.Command,
+func (session *session) complete(
+	command *cobra.Command,
 	list func(context.Context) ([]record, error),
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
-	if s.connect(c, nil) != nil {
+	if session.connect(command, nil) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
+	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()
-	s.api.note = func(string) {}
+	session.api.note = func(string) {}
 	records, err := list(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -167,13 +167,13 @@ func (d *definition) paths() []string {
 
 // readDefinition reads the definition of a server's agent, with the paths that its records
 // have in a folder.
-func (s *session) readDefinition(ctx context.Context, local *definition) (*definition, error) {
+func (session *session) readDefinition(ctx context.Context, local *definition) (*definition, error) {
 	d := newDefinition()
-	about, err := s.read(ctx, s.path())
+	about, err := session.read(ctx, session.path())
 	if err != nil {
 		return nil, err
 	}
-	settings, err := s.read(ctx, s.path("settings"))
+	settings, err := session.read(ctx, session.path("settings"))
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (s *session) readDefinition(ctx context.Context, local *definition) (*defin
 		"settings":    map[string]any(pick(settings, settingFields)),
 	}
 	for _, k := range kinds {
-		if err := s.readKind(ctx, k, d, local); err != nil {
+		if err := session.readKind(ctx, k, d, local); err != nil {
 			return nil, err
 		}
 	}
@@ -196,8 +196,8 @@ func (s *session) readDefinition(ctx context.Context, local *definition) (*defin
 	return d, nil
 }
 
-func (s *session) read(ctx context.Context, path string) (r record, err error) {
-	return r, s.api.call(ctx, http.MethodGet, path, nil, nil, &r)
+func (session *session) read(ctx context.Context, path string) (r record, err error) {
+	return r, session.api.call(ctx, http.MethodGet, path, nil, nil, &r)
 }
 
 // isOver reports whether a record is not part of a definition unless a folder has its file:

@@ -26,14 +26,14 @@ func lines(text string) []string {
 }
 
 // markedLines returns all lines of both texts in order, each marked.
-func markedLines(a, b []string) []string {
-	common := make([][]uint16, len(a)+1) // lengths of the longest common subsequences of the rests
+func markedLines(texts, b []string) []string {
+	common := make([][]uint16, len(texts)+1) // lengths of the longest common subsequences of the rests
 	for i := range common {
 		common[i] = make([]uint16, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
+	for i := len(texts) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+			if texts[i] == b[j] {
 				common[i][j] = common[i+1][j+1] + 1
 			} else {
 				common[i][j] = max(common[i+1][j], common[i][j+1])
@@ -45,13 +45,13 @@ func markedLines(a, b []string) []string {
 		out = append(out, sign+" "+strings.TrimSuffix(line, "\n")+"\n")
 	}
 	i, j := 0, 0
-	for i < len(a) || j < len(b) {
+	for i < len(texts) || j < len(b) {
 		switch {
-		case i < len(a) && j < len(b) && a[i] == b[j]:
-			mark(" ", a[i])
+		case i < len(texts) && j < len(b) && texts[i] == b[j]:
+			mark(" ", texts[i])
 			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
-			mark("-", a[i])
+		case j == len(b) || i < len(texts) && common[i+1][j] >= common[i][j+1]:
+			mark("-", texts[i])
 			i++
 		default:
 			mark("+", b[j])

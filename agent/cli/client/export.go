@@ -18,7 +18,7 @@ const definitionLong = "A definition is the agent's description and settings, AP
 	"tables, workflows, schedules, calendar, canned replies and webhooks as JSON files, " +
 	"without secrets, rows and sources."
 
-func (s *session) export() *cobra.Command {
+func (session *session) export() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export AGENT DIR",
 		Short: "Write an agent's definition to a folder of text files",
@@ -26,15 +26,15 @@ func (s *session) export() *cobra.Command {
 		Long: "Write an agent's definition to a folder of text files.\n\n" + definitionLong +
 			" \"satchel apply\" applies it to an agent.",
 		Example:           "  satchel export bakery ./bakery",
-		ValidArgsFunction: firstArgument(s.completeAgent),
+		ValidArgsFunction: firstArgument(session.completeAgent),
 		RunE: func(c *cobra.Command, args []string) error {
-			s.agent = args[0]
-			return s.writeDefinition(c.Context(), args[1])
+			session.agent = args[0]
+			return session.writeDefinition(c.Context(), args[1])
 		},
 	}
 }
 
-func (s *session) writeDefinition(ctx context.Context, dir string) error {
+func (session *session) writeDefinition(ctx context.Context, dir string) error {
 	before, err := loadDefinition(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -42,22 +42,22 @@ func (s *session) writeDefinition(ctx context.Context, dir string) error {
 	case err != nil:
 		return err
 	}
-	d, err := s.readDefinition(ctx, before)
+	definition, err := session.readDefinition(ctx, before)
 	if err != nil {
 		return err
 	}
-	if s.json {
-		return writeJSON(s.Out, d.files)
+	if session.json {
+		return writeJSON(session.Out, definition.files)
 	}
-	for _, path := range d.paths() {
-		if err := writeFile(filepath.Join(dir, filepath.FromSlash(path)), d.files[path].file()); err != nil {
+	for _, path := range definition.paths() {
+		if err := writeFile(filepath.Join(dir, filepath.FromSlash(path)), definition.files[path].file()); err != nil {
 			return err
 		}
 	}
-	removed, err := removeFiles(dir, before, d)
-	s.recordIDs(dir, d.agentID, d.ids, d.files)
+	removed, err := removeFiles(dir, before, definition)
+	session.recordIDs(dir, definition.agentID, definition.ids, definition.files)
 	if err == nil {
-		fmt.Fprintf(s.Notes, "Files in %s: %d, removed: %d\n", dir, len(d.files), removed)
+		fmt.Fprintf(session.Notes, "Files in %s: %d, removed: %d\n", dir, len(definition.files), removed)
 	}
 	return err
 }

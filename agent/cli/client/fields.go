@@ -161,23 +161,23 @@ func changeSettings(before, given record) (record, error) {
 // withMasks returns given with the masks of before in place of secrets. Secrets cannot be
 // compared: the server does not return them.
 func withMasks(before, given any) any {
-	switch g := given.(type) {
+	switch typed := given.(type) {
 	case string:
-		if before == agent.Mask || before == agent.MaskURL(g) {
+		if before == agent.Mask || before == agent.MaskURL(typed) {
 			return before
 		}
 	case map[string]any:
 		b, _ := before.(map[string]any)
 		out := map[string]any{}
-		for name, value := range g {
+		for name, value := range typed {
 			out[name] = withMasks(b[name], value)
 		}
 		return out
 	case []any:
 		b, _ := before.([]any)
-		out := slices.Clone(g)
-		for i := range min(len(b), len(g)) {
-			out[i] = withMasks(b[i], g[i])
+		out := slices.Clone(typed)
+		for i := range min(len(b), len(typed)) {
+			out[i] = withMasks(b[i], typed[i])
 		}
 		return out
 	}
@@ -206,35 +206,35 @@ func checkFields(path string, known []string, given, before record) error {
 }
 
 // checkInner checks the fields of a value as they are in a Go type.
-func checkInner(path, at string, t reflect.Type, value any) error {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+func checkInner(path, at string, typ reflect.Type, value any) error {
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
 	}
-	switch v := value.(type) {
+	switch typed := value.(type) {
 	case []any:
-		for i, item := range v {
-			if t.Kind() != reflect.Slice || t.Elem().Kind() == reflect.Uint8 {
+		for i, item := range typed {
+			if typ.Kind() != reflect.Slice || typ.Elem().Kind() == reflect.Uint8 {
 				return nil
 			} else if err := checkInner(
 				path,
 				fmt.Sprintf("%s[%d]", at, i),
-				t.Elem(),
+				typ.Elem(),
 				item,
 			); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
-		if t.Kind() != reflect.Struct {
+		if typ.Kind() != reflect.Struct {
 			return nil
 		}
-		types := fieldTypes(at, t)
-		for _, name := range slices.Sorted(maps.Keys(v)) {
+		types := fieldTypes(at, typ)
+		for _, name := range slices.Sorted(maps.Keys(typed)) {
 			field := at + "." + name
 			if types[field] == nil {
 				return unknownField(path, field, slices.Sorted(maps.Keys(types)))
 			}
-			if err := checkInner(path, field, types[field], v[name]); err != nil {
+			if err := checkInner(path, field, types[field], typed[name]); err != nil {
 				return err
 			}
 		}

@@ -14,8 +14,8 @@ import (
 // maxDocument is the largest file of workflows that a server reads, in bytes.
 const maxDocument = 4 << 20
 
-func (s *session) importCommand() *cobra.Command {
-	c := &cobra.Command{
+func (session *session) importCommand() *cobra.Command {
+	command := &cobra.Command{
 		Use:     "import",
 		Short:   "Import workflows from other programs",
 		Example: "  satchel import n8n leads.json",
@@ -30,7 +30,7 @@ func (s *session) importCommand() *cobra.Command {
 		Example: "  satchel import n8n leads.json --dry-run",
 		RunE: func(c *cobra.Command, files []string) error {
 			for _, file := range files {
-				if err := s.importFile(c.Context(), file, dry); err != nil {
+				if err := session.importFile(c.Context(), file, dry); err != nil {
 					return fmt.Errorf("%s: %w", file, err)
 				}
 			}
@@ -38,12 +38,12 @@ func (s *session) importCommand() *cobra.Command {
 		},
 	}
 	n8n.Flags().BoolVar(&dry, "dry-run", false, "create nothing, only report")
-	c.AddCommand(n8n)
-	return c
+	command.AddCommand(n8n)
+	return command
 }
 
 // importFile imports one file and prints its report.
-func (s *session) importFile(ctx context.Context, file string, dry bool) error {
+func (session *session) importFile(ctx context.Context, file string, dry bool) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return err
@@ -70,18 +70,18 @@ func (s *session) importFile(ctx context.Context, file string, dry bool) error {
 		"document": json.RawMessage(document),
 		"dry_run":  dry,
 	}
-	if err := s.api.call(
+	if err := session.api.call(
 		ctx,
 		http.MethodPost,
-		s.path("workflows", "import"),
+		session.path("workflows", "import"),
 		nil,
 		body,
 		&made,
 	); err != nil {
 		return err
 	}
-	if s.json {
-		return writeJSON(s.Out, made)
+	if session.json {
+		return writeJSON(session.Out, made)
 	}
 	notExact := []record{}
 	for _, line := range made.Report {
@@ -93,24 +93,24 @@ func (s *session) importFile(ctx context.Context, file string, dry bool) error {
 	if dry { // the ids are of no records
 		shown = shown[1:]
 	}
-	if err := writeTable(s.Out, made.Workflows, shown); err != nil {
+	if err := writeTable(session.Out, made.Workflows, shown); err != nil {
 		return err
 	}
 	if len(made.Credentials) > 0 {
-		fmt.Fprintln(s.Notes, "Credentials to create:")
-		if err := writeTable(s.Notes, made.Credentials, columns("name", "n8n_type", "preset")); err != nil {
+		fmt.Fprintln(session.Notes, "Credentials to create:")
+		if err := writeTable(session.Notes, made.Credentials, columns("name", "n8n_type", "preset")); err != nil {
 			return err
 		}
 	}
 	if len(made.Schedules) > 0 {
-		fmt.Fprintln(s.Notes, "Schedules, paused until you activate them:")
-		if err := writeTable(s.Notes, made.Schedules, columns("name", "cron_expression")); err != nil {
+		fmt.Fprintln(session.Notes, "Schedules, paused until you activate them:")
+		if err := writeTable(session.Notes, made.Schedules, columns("name", "cron_expression")); err != nil {
 			return err
 		}
 	}
 	if len(notExact) == 0 {
 		return nil
 	}
-	fmt.Fprintln(s.Notes, "Not exact:")
-	return writeTable(s.Notes, notExact, columns("level", "node", "message"))
+	fmt.Fprintln(session.Notes, "Not exact:")
+	return writeTable(session.Notes, notExact, columns("level", "node", "message"))
 }

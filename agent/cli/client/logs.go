@@ -18,7 +18,7 @@ import (
 // followInterval keeps far below the limit of requests a minute.
 const followInterval = 2 * time.Second
 
-func (s *session) logs() *cobra.Command {
+func (session *session) logs() *cobra.Command {
 	var follow bool
 	var limit int
 	var levels, sources []string
@@ -28,7 +28,7 @@ func (s *session) logs() *cobra.Command {
 		Example: "  satchel logs --follow --level warn --level error --agent bakery",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return s.printLogs(c.Context(), url.Values{"level": levels, "source": sources}, limit, follow)
+			return session.printLogs(c.Context(), url.Values{"level": levels, "source": sources}, limit, follow)
 		},
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue with new entries")
@@ -38,32 +38,32 @@ func (s *session) logs() *cobra.Command {
 	return c
 }
 
-func (s *session) printLogs(ctx context.Context, filter url.Values, limit int, follow bool) error {
+func (session *session) printLogs(ctx context.Context, filter url.Values, limit int, follow bool) error {
 	filter.Set("sort", "created_at")
 	filter.Set("order", "desc")
-	newest, err := s.api.list(ctx, s.path("logs"), "logs", filter, limit)
+	newest, err := session.api.list(ctx, session.path("logs"), "logs", filter, limit)
 	if err != nil {
 		return err
 	}
 	slices.Reverse(newest)
-	if !follow && s.json {
-		return writeJSON(s.Out, newest)
+	if !follow && session.json {
+		return writeJSON(session.Out, newest)
 	}
 	for _, entry := range newest {
-		if err := s.printLog(entry); err != nil {
+		if err := session.printLog(entry); err != nil {
 			return err
 		}
 	}
 	if !follow {
 		return nil
 	}
-	return s.followLogs(ctx, filter, newest)
+	return session.followLogs(ctx, filter, newest)
 }
 
 // followLogs prints new entries until ctx is done, even if the server is down
 // for a moment. Entries with the newest time are requested again, because there
 // may be more with the same time.
-func (s *session) followLogs(ctx context.Context, filter url.Values, shown []record) error {
+func (session *session) followLogs(ctx context.Context, filter url.Values, shown []record) error {
 	filter.Set("order", "asc")
 	for away := false; ; {
 		seen, from := map[string]bool{}, ""
@@ -74,10 +74,10 @@ func (s *session) followLogs(ctx context.Context, filter url.Values, shown []rec
 		if from != "" {
 			filter.Set("from", from)
 		}
-		if err := s.api.wait(ctx, followInterval); err != nil {
+		if err := session.api.wait(ctx, followInterval); err != nil {
 			return err
 		}
-		entries, err := s.api.list(ctx, s.path("logs"), "logs", filter, 1000)
+		entries, err := session.api.list(ctx, session.path("logs"), "logs", filter, 1000)
 		var answered *Failure
 		switch {
 		case ctx.Err() != nil:
@@ -85,14 +85,14 @@ func (s *session) followLogs(ctx context.Context, filter url.Values, shown []rec
 		case errors.As(err, &answered):
 			return err
 		case err != nil && !away:
-			fmt.Fprintf(s.Notes, "%v; trying again\n", err)
+			fmt.Fprintf(session.Notes, "%v; trying again\n", err)
 		}
 		if away = err != nil; away {
 			continue
 		}
 		for _, entry := range entries {
 			if !seen[entry.text("id")] {
-				if err := s.printLog(entry); err != nil {
+				if err := session.printLog(entry); err != nil {
 					return err
 				}
 			}
@@ -103,9 +103,9 @@ func (s *session) followLogs(ctx context.Context, filter url.Values, shown []rec
 	}
 }
 
-func (s *session) printLog(entry record) error {
-	if s.json {
-		return json.NewEncoder(s.Out).Encode(entry)
+func (session *session) printLog(entry record) error {
+	if session.json {
+		return json.NewEncoder(session.Out).Encode(entry)
 	}
 	data := ""
 	if fields, _ := entry["data"].(map[string]any); len(fields) > 0 {
@@ -114,7 +114,7 @@ func (s *session) printLog(entry record) error {
 	}
 	message, _ := entry["message"].(string)
 	_, err := fmt.Fprintf(
-		s.Out,
+		session.Out,
 		"%s  %-5s  %s  %s%s\n",
 		entry.text("created_at"),
 		entry.text("level"),
@@ -125,9 +125,9 @@ func (s *session) printLog(entry record) error {
 	return err
 }
 
-func (s *session) sql() *cobra.Command {
+func (session *session) sql() *cobra.Command {
 	csv, readOnly := false, false
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:   "sql STATEMENT [PARAMETER...]",
 		Short: "Run one SQL statement on an agent's tables",
 		Args:  cobra.MinimumNArgs(1),
@@ -135,11 +135,11 @@ func (s *session) sql() *cobra.Command {
 			"Each ? takes a parameter: numbers, true, false and null have their types, everything else is text.",
 		Example: `  satchel sql "SELECT name, email FROM contacts WHERE created_at > ?" 2026-01-01 --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
-			statement, err := s.argument(args[0])
+			statement, err := session.argument(args[0])
 			if err != nil {
 				return err
 			}
-			return s.execSQL(
+			return session.execSQL(
 				c.Context(),
 				map[string]any{
 					"query":     statement,
@@ -150,9 +150,9 @@ func (s *session) sql() *cobra.Command {
 			)
 		},
 	}
-	c.Flags().BoolVar(&csv, "csv", false, "print CSV")
-	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse a statement that would change data")
-	return c
+	command.Flags().BoolVar(&csv, "csv", false, "print CSV")
+	command.Flags().BoolVar(&readOnly, "read-only", false, "refuse a statement that would change data")
+	return command
 }
 
 // parameters reads the values of placeholders.
@@ -171,21 +171,21 @@ func parameters(texts []string) []any {
 	return values
 }
 
-func (s *session) execSQL(ctx context.Context, body map[string]any, csv bool) error {
+func (session *session) execSQL(ctx context.Context, body map[string]any, csv bool) error {
 	call := request{
 		method: http.MethodPost,
-		path:   s.path("sql", "execute"),
+		path:   session.path("sql", "execute"),
 		body:   body,
 	}
 	if csv {
-		return s.copy(ctx, call)
+		return session.copy(ctx, call)
 	}
-	raw, err := s.api.raw(ctx, call)
+	raw, err := session.api.raw(ctx, call)
 	if err != nil {
 		return err
 	}
-	if s.json {
-		return writeJSON(s.Out, raw)
+	if session.json {
+		return writeJSON(session.Out, raw)
 	}
 	var out struct {
 		Columns   []string `json:"columns"`
@@ -196,12 +196,12 @@ func (s *session) execSQL(ctx context.Context, body map[string]any, csv bool) er
 	if err := json.Unmarshal(raw, &out); err != nil {
 		return err
 	}
-	return s.printRows(out.Columns, out.Rows, out.Changes, out.Truncated)
+	return session.printRows(out.Columns, out.Rows, out.Changes, out.Truncated)
 }
 
-func (s *session) printRows(columns []string, values [][]any, changes int, truncated bool) error {
+func (session *session) printRows(columns []string, values [][]any, changes int, truncated bool) error {
 	if len(columns) == 0 {
-		_, err := fmt.Fprintf(s.Notes, "%d rows changed\n", changes)
+		_, err := fmt.Fprintf(session.Notes, "%d rows changed\n", changes)
 		return err
 	}
 	titles, rows := make([]string, len(columns)), make([][]string, len(values))
@@ -213,21 +213,21 @@ func (s *session) printRows(columns []string, values [][]any, changes int, trunc
 			rows[i] = append(rows[i], cell(value))
 		}
 	}
-	err := writeRows(s.Out, titles, rows)
+	err := writeRows(session.Out, titles, rows)
 	if truncated {
-		fmt.Fprintln(s.Notes, "There are more rows than an answer holds; --csv prints all of them.")
+		fmt.Fprintln(session.Notes, "There are more rows than an answer holds; --csv prints all of them.")
 	}
 	return err
 }
 
 // copy prints an answer in CSV as it comes.
-func (s *session) copy(ctx context.Context, call request) error {
+func (session *session) copy(ctx context.Context, call request) error {
 	call.accept = "text/csv"
-	resp, err := s.api.send(ctx, call)
+	resp, err := session.api.send(ctx, call)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	_, err = io.Copy(s.Out, resp.Body)
+	_, err = io.Copy(session.Out, resp.Body)
 	return err
 }

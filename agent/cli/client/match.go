@@ -41,7 +41,7 @@ func readIDs(dir string) (recordedIDs, error) {
 }
 
 // recordIDs updates the file of ids for one agent. It is not written unless that is needed.
-func (s *session) recordIDs(dir, agentID string, ids map[string]string, files map[string]record) {
+func (session *session) recordIDs(dir, agentID string, ids map[string]string, files map[string]record) {
 	recorded, err := readIDs(dir)
 	now := map[string]string{}
 	for path, id := range ids {
@@ -62,7 +62,7 @@ func (s *session) recordIDs(dir, agentID string, ids map[string]string, files ma
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(s.Notes, "%s was not written: %v\n", idsFile, err)
+		fmt.Fprintf(session.Notes, "%s was not written: %v\n", idsFile, err)
 	}
 }
 
@@ -78,8 +78,8 @@ type row struct {
 // from which the file's own follows, since the record was renamed in the file. Where names are
 // unique, the name comes first, because another record of that name cannot be made. What has
 // no file gets a new one, unless it is over.
-func (s *session) readKind(ctx context.Context, k kind, d, local *definition) error {
-	rows, err := s.readRows(ctx, k)
+func (session *session) readKind(ctx context.Context, kind kind, definition, local *definition) error {
+	rows, err := session.readRows(ctx, kind)
 	if err != nil {
 		return err
 	}
@@ -92,18 +92,18 @@ func (s *session) readKind(ctx context.Context, k kind, d, local *definition) er
 		func(r row) string { return r.path },
 	}
 	last := len(ways) - 1
-	if k.unique {
+	if kind.unique {
 		ways[0], ways[1], ways[2] = ways[1], ways[2], ways[0]
 	}
 	paths := slices.DeleteFunc(local.paths(), func(path string) bool {
-		return kindOf(path).name != k.name
+		return kindOf(path).name != kind.name
 	})
 	for _, leftover := range []bool{false, true} {
-		for n, way := range ways {
+		for count, way := range ways {
 			files := map[string][]string{}
 			for _, path := range paths {
 				id := local.ids[path]
-				if d.files[path] == nil && (n < last || id == "") { // else the file's record was deleted
+				if definition.files[path] == nil && (count < last || id == "") { // else the file's record was deleted
 					at := way(row{
 						id:     id,
 						path:   path,
@@ -117,7 +117,7 @@ func (s *session) readKind(ctx context.Context, k kind, d, local *definition) er
 				if r.leftover != leftover || at == "" || len(files[at]) == 0 {
 					return false
 				}
-				d.add(k, r, files[at][0])
+				definition.add(kind, r, files[at][0])
 				files[at] = files[at][1:]
 				return true
 			})
@@ -125,7 +125,7 @@ func (s *session) readKind(ctx context.Context, k kind, d, local *definition) er
 	}
 	for _, r := range rows {
 		if !r.leftover {
-			d.add(k, r, freePath(r.path, d, local))
+			definition.add(kind, r, freePath(r.path, definition, local))
 		}
 	}
 	return nil
@@ -136,12 +136,12 @@ func (d *definition) add(k kind, r row, path string) {
 }
 
 // readRows reads the records of a kind, oldest first.
-func (s *session) readRows(ctx context.Context, k kind) ([]row, error) {
+func (session *session) readRows(ctx context.Context, kind kind) ([]row, error) {
 	const most = 10_000
-	all, err := s.api.list(
+	all, err := session.api.list(
 		ctx,
-		k.path(s),
-		cmp.Or(k.list, k.name),
+		kind.path(session),
+		cmp.Or(kind.list, kind.name),
 		nil,
 		most,
 	)
@@ -153,21 +153,21 @@ func (s *session) readRows(ctx context.Context, k kind) ([]row, error) {
 	})
 	rows := make([]row, len(all))
 	taken := &definition{files: map[string]record{}}
-	for i, r := range all {
-		id := recordID(r)
-		if k.readEach {
-			if r, err = s.read(ctx, k.path(s, id)); err != nil {
+	for index, record := range all {
+		id := recordID(record)
+		if kind.readEach {
+			if record, err = session.read(ctx, kind.path(session, id)); err != nil {
 				return nil, err
 			}
 		}
-		rows[i] = row{
+		rows[index] = row{
 			id:       id,
-			path:     freePath(k.file(r), taken),
-			record:   r,
-			leftover: isOver(k, r),
+			path:     freePath(kind.file(record), taken),
+			record:   record,
+			leftover: isOver(kind, record),
 		}
-		if !rows[i].leftover {
-			taken.files[rows[i].path] = r
+		if !rows[index].leftover {
+			taken.files[rows[index].path] = record
 		}
 	}
 	return rows, nil
@@ -193,10 +193,10 @@ func isDefault(r record) bool { return r["is_default"] == true }
 
 // checkFolder returns an error if the files of a folder contradict each other, which would
 // make apply change something each time.
-func checkFolder(d *definition) error {
+func checkFolder(definition *definition) error {
 	seen := map[string]string{}
-	for _, path := range d.paths() {
-		r, k := d.files[path], kindOf(path)
+	for _, path := range definition.paths() {
+		r, k := definition.files[path], kindOf(path)
 		at, issue := "", ""
 		switch {
 		case k.unique:

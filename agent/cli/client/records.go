@@ -76,34 +76,34 @@ var (
 )
 
 // manage returns the command that lists records, with its subcommands.
-func (s *session) manage(list listing) *cobra.Command {
+func (session *session) manage(list listing) *cobra.Command {
 	limit := 0
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:     list.name,
 		Short:   "List " + list.name + ", show or delete one",
 		Args:    cobra.NoArgs,
 		Example: "  satchel " + list.name,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return s.printList(c.Context(), list, limit)
+			return session.printList(c.Context(), list, limit)
 		},
 	}
-	limitFlag(c, &limit)
-	c.AddCommand(s.recordCommand(list, "show", "", func(ctx context.Context, id string) error {
-		return s.show(ctx, list, id)
+	limitFlag(command, &limit)
+	command.AddCommand(session.recordCommand(list, "show", "", func(ctx context.Context, id string) error {
+		return session.show(ctx, list, id)
 	}))
 	if list.deletes == "" {
-		c.Short = "List " + list.name + ", newest first, or show one"
-		return c
+		command.Short = "List " + list.name + ", newest first, or show one"
+		return command
 	}
 	yes := false
-	remove := s.recordCommand(list, "delete", " "+list.deletes, func(ctx context.Context, id string) error {
-		if !yes && list.noun == "agent" && !s.confirm(id) {
+	remove := session.recordCommand(list, "delete", " "+list.deletes, func(ctx context.Context, id string) error {
+		if !yes && list.noun == "agent" && !session.confirm(id) {
 			return errors.New("nothing was deleted")
 		}
-		return s.api.call(
+		return session.api.call(
 			ctx,
 			http.MethodDelete,
-			s.listPath(list)+"/"+url.PathEscape(id),
+			session.listPath(list)+"/"+url.PathEscape(id),
 			nil,
 			nil,
 			nil,
@@ -112,12 +112,12 @@ func (s *session) manage(list listing) *cobra.Command {
 	if list.noun == "agent" {
 		remove.Flags().BoolVar(&yes, "yes", false, "do not ask, at a terminal")
 	}
-	c.AddCommand(remove)
-	return c
+	command.AddCommand(remove)
+	return command
 }
 
 // recordCommand returns a command for one record.
-func (s *session) recordCommand(
+func (session *session) recordCommand(
 	list listing,
 	verb, what string,
 	run func(context.Context, string) error,
@@ -129,13 +129,13 @@ func (s *session) recordCommand(
 	if what += ", by id"; list.named || list.path == "" {
 		what += " or name"
 	}
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:     verb + " " + strings.ToUpper(list.noun),
 		Args:    cobra.ExactArgs(1),
 		Short:   strings.ToUpper(verb[:1]) + verb[1:] + " " + article + list.noun + what,
 		Example: "  satchel " + list.name + " " + verb + " " + name,
 		RunE: func(c *cobra.Command, args []string) error {
-			id, err := s.find(c.Context(), list, args[0])
+			id, err := session.find(c.Context(), list, args[0])
 			if err != nil {
 				return err
 			}
@@ -143,42 +143,42 @@ func (s *session) recordCommand(
 		},
 	}
 	if list.named || list.path == "" {
-		c.ValidArgsFunction = firstArgument(s.completeName(list))
+		command.ValidArgsFunction = firstArgument(session.completeName(list))
 	}
-	return c
+	return command
 }
 
 // confirm asks a person at a terminal whether to delete an agent with all its data. For
 // programs the answer is yes.
-func (s *session) confirm(name string) bool {
-	if !s.isTerminal() || !IsTerminal(s.In) {
+func (session *session) confirm(name string) bool {
+	if !session.isTerminal() || !IsTerminal(session.In) {
 		return true
 	}
-	fmt.Fprintf(s.Notes, "Delete %s with all its data? Type yes: ", clean(name))
-	line, _ := bufio.NewReader(s.In).ReadString('\n')
+	fmt.Fprintf(session.Notes, "Delete %s with all its data? Type yes: ", clean(name))
+	line, _ := bufio.NewReader(session.In).ReadString('\n')
 	return strings.TrimSpace(line) == "yes"
 }
 
 // listPath returns the path of a list.
-func (s *session) listPath(list listing) string {
+func (session *session) listPath(list listing) string {
 	if list.path == "" {
 		return "/agents"
 	}
-	return s.path(strings.Split(list.path, "/")...)
+	return session.path(strings.Split(list.path, "/")...)
 }
 
 // find returns the id of a record, given by it or by a name that only one has. Agents are
 // found by the server.
-func (s *session) find(ctx context.Context, list listing, idOrName string) (string, error) {
+func (session *session) find(ctx context.Context, list listing, idOrName string) (string, error) {
 	switch {
 	case idOrName == "":
 		return "", fmt.Errorf("the id of the %s is empty", list.noun)
 	case !list.named || strings.HasPrefix(idOrName, list.noun+"-"):
 		return idOrName, nil
 	}
-	found, err := s.api.list(
+	found, err := session.api.list(
 		ctx,
-		s.listPath(list),
+		session.listPath(list),
 		list.name,
 		url.Values{"search": {idOrName}},
 		500,
@@ -212,30 +212,30 @@ func limitFlag(c *cobra.Command, limit *int) {
 	c.Flags().IntVarP(limit, "limit", "n", 100, "how many at most")
 }
 
-func (s *session) printList(ctx context.Context, list listing, limit int) error {
-	records, err := s.api.list(ctx, s.listPath(list), list.name, nil, limit)
+func (session *session) printList(ctx context.Context, list listing, limit int) error {
+	records, err := session.api.list(ctx, session.listPath(list), list.name, nil, limit)
 	if err != nil {
 		return err
 	}
-	if s.json {
-		return writeJSON(s.Out, records)
+	if session.json {
+		return writeJSON(session.Out, records)
 	}
 	if len(records) == 0 {
-		fmt.Fprintln(s.Notes, "There are none.")
+		fmt.Fprintln(session.Notes, "There are none.")
 		return nil
 	}
 	if slices.Contains(list.fields, "workflow") {
-		if err := s.nameWorkflows(ctx, records); err != nil {
+		if err := session.nameWorkflows(ctx, records); err != nil {
 			return err
 		}
 	}
-	return writeTable(s.Out, records, columns(list.fields...))
+	return writeTable(session.Out, records, columns(list.fields...))
 }
 
 // nameWorkflows gives records with the id of a workflow its name, for people. A workflow
 // that was deleted keeps its id.
-func (s *session) nameWorkflows(ctx context.Context, records []record) error {
-	workflows, err := s.api.list(ctx, s.listPath(workflowList), workflowList.name, nil, 1000)
+func (session *session) nameWorkflows(ctx context.Context, records []record) error {
+	workflows, err := session.api.list(ctx, session.listPath(workflowList), workflowList.name, nil, 1000)
 	names := byID(workflows)
 	for _, r := range records {
 		id := r["workflow_id"]
@@ -247,25 +247,25 @@ func (s *session) nameWorkflows(ctx context.Context, records []record) error {
 	return err
 }
 
-func (s *session) show(ctx context.Context, list listing, id string) error {
+func (session *session) show(ctx context.Context, list listing, id string) error {
 	var r record
-	if err := s.api.call(
+	if err := session.api.call(
 		ctx,
 		http.MethodGet,
-		s.listPath(list)+"/"+url.PathEscape(id),
+		session.listPath(list)+"/"+url.PathEscape(id),
 		nil,
 		nil,
 		&r,
 	); err != nil {
 		return err
 	}
-	if s.json {
-		return writeJSON(s.Out, r)
+	if session.json {
+		return writeJSON(session.Out, r)
 	}
 	if r["workflow_id"] != nil {
-		if err := s.nameWorkflows(ctx, []record{r}); err != nil {
+		if err := session.nameWorkflows(ctx, []record{r}); err != nil {
 			return err
 		}
 	}
-	return writeRecord(s.Out, r)
+	return writeRecord(session.Out, r)
 }

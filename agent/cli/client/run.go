@@ -14,9 +14,9 @@ import (
 	"satchel/agent"
 )
 
-func (s *session) run() *cobra.Command {
+func (session *session) run() *cobra.Command {
 	input, detach := "", false
-	c := &cobra.Command{
+	command := &cobra.Command{
 		Use:   "run WORKFLOW",
 		Short: "Execute a workflow, by id or name, and print its output",
 		Args:  cobra.ExactArgs(1),
@@ -24,21 +24,21 @@ func (s *session) run() *cobra.Command {
 			"The command fails if the workflow does.",
 		Example: `  satchel run welcome --input '{"email":"ada@example.com"}' --agent bakery`,
 		RunE: func(c *cobra.Command, args []string) error {
-			body, err := s.object(input)
+			body, err := session.object(input)
 			if err != nil {
 				return err
 			}
-			return s.execute(c.Context(), args[0], body, detach)
+			return session.execute(c.Context(), args[0], body, detach)
 		},
 	}
-	c.ValidArgsFunction = firstArgument(s.completeName(workflowList))
-	c.Flags().StringVarP(&input, "input", "i", "", "input as a JSON object; - is standard input, @FILE a file")
-	c.Flags().BoolVar(&detach, "detach", false, "print the execution's id and do not wait for its end")
-	return c
+	command.ValidArgsFunction = firstArgument(session.completeName(workflowList))
+	command.Flags().StringVarP(&input, "input", "i", "", "input as a JSON object; - is standard input, @FILE a file")
+	command.Flags().BoolVar(&detach, "detach", false, "print the execution's id and do not wait for its end")
+	return command
 }
 
-func (s *session) object(text string) (map[string]any, error) {
-	text, err := s.argument(text)
+func (session *session) object(text string) (map[string]any, error) {
+	text, err := session.argument(text)
 	if err != nil || text == "" {
 		return map[string]any{}, err
 	}
@@ -49,18 +49,18 @@ func (s *session) object(text string) (map[string]any, error) {
 	return out, nil
 }
 
-func (s *session) execute(ctx context.Context, workflow string, input map[string]any, detach bool) error {
-	id, err := s.find(ctx, workflowList, workflow)
+func (session *session) execute(ctx context.Context, workflow string, input map[string]any, detach bool) error {
+	id, err := session.find(ctx, workflowList, workflow)
 	if err != nil {
 		return err
 	}
 	var started struct {
 		ID string `json:"id"`
 	}
-	if err := s.api.call(
+	if err := session.api.call(
 		ctx,
 		http.MethodPost,
-		s.path("workflows", "execute"),
+		session.path("workflows", "execute"),
 		nil,
 		map[string]any{"workflow_id": id, "input": input},
 		&started,
@@ -68,54 +68,54 @@ func (s *session) execute(ctx context.Context, workflow string, input map[string
 		return err
 	}
 	if detach {
-		return s.printCreated(nil, record{"id": started.ID})
+		return session.printCreated(nil, record{"id": started.ID})
 	}
-	if err := s.watch(ctx, started.ID); err != nil {
+	if err := session.watch(ctx, started.ID); err != nil {
 		if ctx.Err() != nil {
-			fmt.Fprintf(s.Notes, "The execution %s continues on the server.\n", clean(started.ID))
+			fmt.Fprintf(session.Notes, "The execution %s continues on the server.\n", clean(started.ID))
 		}
 		return err
 	}
 	var x record
-	if err := s.api.call(
+	if err := session.api.call(
 		ctx,
 		http.MethodGet,
-		s.path("workflows", "executions", started.ID),
+		session.path("workflows", "executions", started.ID),
 		nil,
 		nil,
 		&x,
 	); err != nil {
 		return err
 	}
-	return s.printExecution(x)
+	return session.printExecution(x)
 }
 
 // watch prints the steps of an execution until it has ended. A stream that is
 // cut is opened again.
-func (s *session) watch(ctx context.Context, id string) error {
+func (session *session) watch(ctx context.Context, id string) error {
 	seen := map[string]bool{}
 	for {
-		err := s.api.stream(
+		err := session.api.stream(
 			ctx,
-			request{method: http.MethodGet, path: s.path("workflows", "executions", id, "events")},
+			request{method: http.MethodGet, path: session.path("workflows", "executions", id, "events")},
 			func(ev event) (bool, error) {
 				if strings.HasPrefix(ev.name, "execution.") {
 					return true, nil
 				}
-				return false, s.step(ev, seen)
+				return false, session.step(ev, seen)
 			},
 		)
 		if !errors.Is(err, errConnectionLost) {
 			return err
 		}
-		if err := s.api.wait(ctx, time.Second); err != nil {
+		if err := session.api.wait(ctx, time.Second); err != nil {
 			return err
 		}
 	}
 }
 
 // step prints that a node has finished.
-func (s *session) step(ev event, seen map[string]bool) error {
+func (session *session) step(ev event, seen map[string]bool) error {
 	var node struct {
 		ID      string  `json:"node_id"`
 		Type    string  `json:"type"`
@@ -132,7 +132,7 @@ func (s *session) step(ev event, seen map[string]bool) error {
 	if !seen[key] {
 		seen[key] = true
 		fmt.Fprintf(
-			s.Notes,
+			session.Notes,
 			"%s  %s (%s)  %.0f ms\n",
 			clean(node.Status),
 			clean(node.ID),
@@ -143,12 +143,12 @@ func (s *session) step(ev event, seen map[string]bool) error {
 	return nil
 }
 
-func (s *session) printExecution(x record) error {
+func (session *session) printExecution(x record) error {
 	var err error
-	if s.json {
-		err = writeJSON(s.Out, x)
+	if session.json {
+		err = writeJSON(session.Out, x)
 	} else if x["output"] != nil {
-		err = writeJSON(s.Out, x["output"])
+		err = writeJSON(session.Out, x["output"])
 	}
 	if status := x.text("status"); err == nil && status != "complete" {
 		err = fmt.Errorf("execution %s: %s %s", x.text("id"), status, strings.TrimSpace(x.text("error.message")))

@@ -20,25 +20,25 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (s *session) sources() *cobra.Command {
-	c := s.manage(sourceList)
+func (session *session) sources() *cobra.Command {
+	c := session.manage(sourceList)
 	c.Short = "List what an agent knows, add files, folders and pages"
-	stop := s.recordCommand(
+	stop := session.recordCommand(
 		sourceList,
 		"stop",
 		" that is being crawled or processed",
 		func(ctx context.Context, id string) error {
-			return s.api.call(ctx, http.MethodPost, s.path("sources", id, "stop"), nil, nil, nil)
+			return session.api.call(ctx, http.MethodPost, session.path("sources", id, "stop"), nil, nil, nil)
 		},
 	)
 	stop.Long = stop.Short + ". What has been read stays; the source can be read again later."
-	c.AddCommand(s.addSources(), stop)
+	c.AddCommand(session.addSources(), stop)
 	return c
 }
 
-func (s *session) addSources() *cobra.Command {
-	o := sourceAdder{session: s}
-	c := &cobra.Command{
+func (session *session) addSources() *cobra.Command {
+	adder := sourceAdder{session: session}
+	command := &cobra.Command{
 		Use:   "add PATH...",
 		Short: "Add files, all files of folders, or pages by URL",
 		Args:  cobra.MinimumNArgs(1),
@@ -48,13 +48,18 @@ func (s *session) addSources() *cobra.Command {
 			"existing source, so that the command can be repeated.",
 		Example: "  satchel sources add ./handbook https://example.com/hours --agent bakery",
 		RunE: func(c *cobra.Command, args []string) error {
-			return o.run(c.Context(), args)
+			return adder.run(c.Context(), args)
 		},
 	}
-	c.Flags().BoolVar(&o.replace, "replace", false, "replace sources with the same name instead of skipping the files")
-	c.Flags().BoolVar(&o.crawl, "crawl", false, "follow the links of a page through its site")
-	c.Flags().BoolVar(&o.noWait, "no-wait", false, "do not wait until everything is indexed")
-	return c
+	command.Flags().BoolVar(
+		&adder.replace,
+		"replace",
+		false,
+		"replace sources with the same name instead of skipping the files",
+	)
+	command.Flags().BoolVar(&adder.crawl, "crawl", false, "follow the links of a page through its site")
+	command.Flags().BoolVar(&adder.noWait, "no-wait", false, "do not wait until everything is indexed")
+	return command
 }
 
 // sourceAdder adds sources.
@@ -105,7 +110,7 @@ func (o *sourceAdder) run(ctx context.Context, args []string) error {
 }
 
 // findItems returns the files and pages that arguments name.
-func (s *session) findItems(args []string) ([]item, error) {
+func (session *session) findItems(args []string) ([]item, error) {
 	var items []item
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "https://") || strings.HasPrefix(arg, "http://") {
@@ -114,7 +119,7 @@ func (s *session) findItems(args []string) ([]item, error) {
 		}
 		info, err := os.Stat(arg)
 		if err == nil {
-			err = s.refuseOwn(arg)
+			err = session.refuseOwn(arg)
 		}
 		switch {
 		case err != nil:
@@ -122,7 +127,7 @@ func (s *session) findItems(args []string) ([]item, error) {
 		case !info.IsDir():
 			items = append(items, item{name: filepath.Base(arg), file: arg})
 		default:
-			found, err := s.filesOf(arg)
+			found, err := session.filesOf(arg)
 			if err != nil {
 				return nil, err
 			}
@@ -145,16 +150,16 @@ func isDataFolder(folder string) bool {
 
 // holdsSecrets reports whether a file is a server's settings file, or the one with the API
 // key of this command.
-func (s *session) holdsSecrets(name string) bool {
+func (session *session) holdsSecrets(name string) bool {
 	file, err := os.Stat(name)
-	key, keyErr := os.Stat(s.keyFile)
+	key, keyErr := os.Stat(session.keyFile)
 	return filepath.Base(name) == "satchel.toml" || (err == nil && keyErr == nil && os.SameFile(file, key))
 }
 
 // refuseOwn returns an error if a file or folder is, or is in, a folder of Satchel itself, or
 // holds its secrets.
-func (s *session) refuseOwn(name string) error {
-	if s.holdsSecrets(name) {
+func (session *session) refuseOwn(name string) error {
+	if session.holdsSecrets(name) {
 		return fmt.Errorf("%s is not added: it is for secrets of Satchel itself", name)
 	}
 	at, err := filepath.Abs(name)
@@ -175,7 +180,7 @@ func (s *session) refuseOwn(name string) error {
 
 // filesOf returns the files below a folder in the order of their names. It leaves out
 // hidden files and what Satchel itself keeps.
-func (s *session) filesOf(folder string) ([]item, error) {
+func (session *session) filesOf(folder string) ([]item, error) {
 	var items []item
 	err := filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
 		hidden := strings.HasPrefix(entry.Name(), ".") && file != folder
@@ -184,7 +189,7 @@ func (s *session) filesOf(folder string) ([]item, error) {
 			return err
 		case entry.IsDir() && (hidden || isDataFolder(file)):
 			return fs.SkipDir
-		case hidden || !entry.Type().IsRegular() || s.holdsSecrets(file):
+		case hidden || !entry.Type().IsRegular() || session.holdsSecrets(file):
 			return nil
 		}
 		name, err := filepath.Rel(folder, file)

@@ -28,29 +28,29 @@ type Logins interface {
 // the server's host. The first authorization server found is stored: no other gets
 // the client's secret or a person's login.
 func (r *Registry) PrepareLogin(ctx context.Context, db *store.DB, id string) (credential string, err error) {
-	s, err := db.MCPServer(ctx, id)
+	server, err := db.MCPServer(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	if s.AuthType != agent.MCPAuthLogin {
-		return "", agent.Errorf(agent.CodeConflict, "the MCP server has no login: its auth_type is %s", s.AuthType)
+	if server.AuthType != agent.MCPAuthLogin {
+		return "", agent.Errorf(agent.CodeConflict, "the MCP server has no login: its auth_type is %s", server.AuthType)
 	}
-	auth, client, err := db.MCPLogin(ctx, s)
+	auth, client, err := db.MCPLogin(ctx, server)
 	if err != nil {
 		return "", err
 	}
-	found, err := r.client.DiscoverLogin(ctx, mcp.Server{URL: s.URL, Auth: auth})
+	found, err := r.client.DiscoverLogin(ctx, mcp.Server{URL: server.URL, Auth: auth})
 	if err != nil {
 		return "", err
 	}
-	known, err := db.Credential(ctx, s.Credential)
+	known, err := db.Credential(ctx, server.Credential)
 	if err != nil && agent.ErrorCode(err) != agent.CodeNotFound {
 		return "", err
 	}
 	p := login{
 		r:      r,
 		db:     db,
-		server: s,
+		server: server,
 		auth:   auth,
 		found:  found,
 		known:  known,
@@ -59,7 +59,7 @@ func (r *Registry) PrepareLogin(ctx context.Context, db *store.DB, id string) (c
 	if err != nil {
 		return "", err
 	}
-	if err := db.PutMCPLogin(ctx, s, made.ID, found.Issuer, client); err != nil {
+	if err := db.PutMCPLogin(ctx, server, made.ID, found.Issuer, client); err != nil {
 		if known.ID == "" {
 			_ = db.DeleteCredential(ctx, made.ID) // another call made one at the same time
 		}

@@ -84,34 +84,34 @@ func (r *Registry) check(ctx context.Context, key serverKey) (work.Next, error) 
 	if key.db.Gone() {
 		return work.Next{}, nil
 	}
-	s, err := key.db.MCPServer(ctx, key.id)
+	server, err := key.db.MCPServer(ctx, key.id)
 	switch {
 	case agent.ErrorCode(err) == agent.CodeNotFound:
 		return work.Next{}, nil
 	case err != nil:
 		return work.Next{}, err
 	}
-	if r.now().Sub(s.CheckedAt.Time) > min(recheckAfter, r.every) {
+	if r.now().Sub(server.CheckedAt.Time) > min(recheckAfter, r.every) {
 		limited, cancel := context.WithTimeout(ctx, inspectTimeout)
 		defer cancel()
-		_, _ = r.fetchTools(limited, key.db, &s) // the server's status holds the outcome
+		_, _ = r.fetchTools(limited, key.db, &server) // the server's status holds the outcome
 		if ctx.Err() != nil {
 			return work.Next{}, ctx.Err()
 		}
-		r.checked(key.db, s)
+		r.checked(key.db, server)
 	}
 	if key.db.Agent().Status != agent.StatusActive {
 		return work.Next{}, nil
 	}
-	return work.Next{At: s.CheckedAt.Add(r.every)}, nil
+	return work.Next{At: server.CheckedAt.Add(r.every)}, nil
 }
 
 // List returns servers after concurrently checking those of the page that were
 // not checked recently. It waits at most a second: a server that has not
 // responded by then is listed with its previous status, and its check
 // continues.
-func (r *Registry) List(ctx context.Context, db *store.DB, p store.Page) ([]agent.MCPServer, int, error) {
-	servers, total, err := db.MCPServers(ctx, p)
+func (r *Registry) List(ctx context.Context, db *store.DB, page store.Page) ([]agent.MCPServer, int, error) {
+	servers, total, err := db.MCPServers(ctx, page)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -138,5 +138,5 @@ func (r *Registry) List(ctx context.Context, db *store.DB, p store.Page) ([]agen
 	if ctx.Err() != nil {
 		return nil, 0, ctx.Err()
 	}
-	return db.MCPServers(ctx, p)
+	return db.MCPServers(ctx, page)
 }

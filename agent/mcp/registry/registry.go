@@ -57,36 +57,36 @@ type Registry struct {
 }
 
 // New returns a Registry.
-func New(o Options) *Registry {
-	if o.Programs == nil {
-		o.Programs = mcp.NewPrograms(mcp.ProgramOptions{})
+func New(options Options) *Registry {
+	if options.Programs == nil {
+		options.Programs = mcp.NewPrograms(mcp.ProgramOptions{})
 	}
 	guard := egress.New(egress.Policy{
-		Allow:         o.Allow,
+		Allow:         options.Allow,
 		MaxResponse:   -1,
 		HeaderTimeout: mcp.DefaultCallTimeout,
 	})
-	r := &Registry{
-		folder:      o.Folder,
+	registry := &Registry{
+		folder:      options.Folder,
 		guard:       guard,
-		credentials: o.Credentials,
-		logins:      o.Logins,
-		programs:    o.Programs,
-		variables:   o.Variables,
-		log:         o.Logger(),
+		credentials: options.Credentials,
+		logins:      options.Logins,
+		programs:    options.Programs,
+		variables:   options.Variables,
+		log:         options.Logger(),
 		now:         time.Now,
 		every:       checkInterval,
 		wait:        listTimeout,
 		client: mcp.New(mcp.Options{
 			HTTP:     guard.HTTP(),
-			Version:  o.Version,
-			Programs: o.Programs,
+			Version:  options.Version,
+			Programs: options.Programs,
 		}),
 		checked: func(*store.DB, agent.MCPServer) {},
 	}
-	r.makeQueues()
-	o.Folder.OnPending(r.notify)
-	return r
+	registry.makeQueues()
+	options.Folder.OnPending(registry.notify)
+	return registry
 }
 
 // Create registers a server. It is checked first, and stored whatever the
@@ -94,39 +94,39 @@ func New(o Options) *Registry {
 func (r *Registry) Create(
 	ctx context.Context,
 	db *store.DB,
-	s agent.MCPServer,
+	server agent.MCPServer,
 	auth agent.MCPAuth,
 ) (agent.MCPServer, error) {
-	if err := s.Validate(auth); err != nil {
-		return s, err
+	if err := server.Validate(auth); err != nil {
+		return server, err
 	}
-	if err := r.checkAddresses(s, auth); err != nil {
-		return s, err
+	if err := r.checkAddresses(server, auth); err != nil {
+		return server, err
 	}
 	if err := db.CheckMCPServerLimit(ctx); err != nil {
-		return s, err
+		return server, err
 	}
-	s.ID = agent.NewID(agent.KindMCP)
-	tools, err := r.inspect(ctx, db, &s, &auth)
+	server.ID = agent.NewID(agent.KindMCP)
+	tools, err := r.inspect(ctx, db, &server, &auth)
 	if err != nil {
-		return s, err
+		return server, err
 	}
-	made, err := db.CreateMCPServer(ctx, s, auth, tools)
+	made, err := db.CreateMCPServer(ctx, server, auth, tools)
 	if err != nil {
-		r.programs.Forget(db.ID(), s.ID)
+		r.programs.Forget(db.ID(), server.ID)
 	}
 	return made, err
 }
 
 // checkAddresses refuses addresses that can never be reached.
-func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
-	if s.Command != "" {
-		if !r.programs.Has(s.Command) {
+func (r *Registry) checkAddresses(server agent.MCPServer, auth agent.MCPAuth) error {
+	if server.Command != "" {
+		if !r.programs.Has(server.Command) {
 			return agent.Invalid("command", "names no command of the operator's file (--allow-stdio-mcp)")
 		}
 		return nil
 	}
-	if err := r.checkURL("url", s.URL); err != nil {
+	if err := r.checkURL("url", server.URL); err != nil {
 		return err
 	}
 	for field, raw := range map[string]string{"auth.token_url": auth.TokenURL, "auth.issuer": auth.Issuer} {
@@ -144,13 +144,13 @@ func (r *Registry) checkAddresses(s agent.MCPServer, auth agent.MCPAuth) error {
 func (r *Registry) inspect(
 	ctx context.Context,
 	db *store.DB,
-	s *agent.MCPServer,
+	mcpServer *agent.MCPServer,
 	auth *agent.MCPAuth,
 ) ([]agent.MCPTool, error) {
 	limited, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	var tools []agent.MCPTool
-	server, err := r.prepareCall(ctx, db, *s, *auth)
+	server, err := r.prepareCall(ctx, db, *mcpServer, *auth)
 	if agent.ErrorCode(err) == agent.CodeValidation || agent.ErrorCode(err) == agent.CodeNotFound {
 		return nil, err
 	}
@@ -160,9 +160,9 @@ func (r *Registry) inspect(
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	setOutcome(s, err)
+	setOutcome(mcpServer, err)
 	if needsDiscovery(*auth) {
-		auth.Issuer = r.client.Issuer(s.URL)
+		auth.Issuer = r.client.Issuer(mcpServer.URL)
 	}
 	return tools, nil
 }
@@ -171,21 +171,21 @@ func (r *Registry) inspect(
 func (r *Registry) prepareCall(
 	ctx context.Context,
 	db *store.DB,
-	s agent.MCPServer,
+	mcpServer agent.MCPServer,
 	auth agent.MCPAuth,
 ) (server mcp.Server, err error) {
-	if s.Command == "" {
-		server = mcp.Server{URL: s.URL, Auth: auth}
-		server.Credential, err = r.credentials.Find(ctx, db, s.Credential)
+	if mcpServer.Command == "" {
+		server = mcp.Server{URL: mcpServer.URL, Auth: auth}
+		server.Credential, err = r.credentials.Find(ctx, db, mcpServer.Credential)
 		return server, err
 	}
 	server.Program = &mcp.Program{
 		Agent:   db.ID(),
-		Server:  s.ID,
-		Command: s.Command,
+		Server:  mcpServer.ID,
+		Command: mcpServer.Command,
 	}
-	if s.Credential != "" {
-		server.Program.Env, err = r.variables(ctx, db, s.Credential)
+	if mcpServer.Credential != "" {
+		server.Program.Env, err = r.variables(ctx, db, mcpServer.Credential)
 	}
 	return server, err
 }
@@ -202,38 +202,38 @@ func (r *Registry) Update(
 	if err != nil {
 		return before, err
 	}
-	s := before
+	server := before
 	if change.Auth.Given && before.AuthType == agent.MCPAuthLogin {
-		s.Credential = "" // that of the login before
+		server.Credential = "" // that of the login before
 	}
-	change.Name.Into(&s.Name)
-	change.URL.Into(&s.URL)
-	change.Command.Into(&s.Command)
-	change.Credential.Into(&s.Credential)
+	change.Name.Into(&server.Name)
+	change.URL.Into(&server.URL)
+	change.Command.Into(&server.Command)
+	change.Credential.Into(&server.Credential)
 	auth := change.Auth.Value
 	if !change.Auth.Given {
-		if before.AuthType != agent.MCPAuthNone && agent.Origin(s.URL) != agent.Origin(before.URL) {
-			return s, agent.Invalid("auth", "must be given anew for another host")
+		if before.AuthType != agent.MCPAuthNone && agent.Origin(server.URL) != agent.Origin(before.URL) {
+			return server, agent.Invalid("auth", "must be given anew for another host")
 		}
 		if auth, err = db.MCPCredentials(ctx, before); err != nil {
-			return s, err
+			return server, err
 		}
 	}
-	given := s
-	if s.Credential == before.Credential && before.AuthType == agent.MCPAuthLogin {
+	given := server
+	if server.Credential == before.Credential && before.AuthType == agent.MCPAuthLogin {
 		given.Credential = ""
 	}
 	if err := given.Validate(auth); err != nil {
-		return s, err
+		return server, err
 	}
-	if err := r.checkAddresses(s, auth); err != nil {
-		return s, err
+	if err := r.checkAddresses(server, auth); err != nil {
+		return server, err
 	}
-	tools, err := r.inspect(ctx, db, &s, &auth)
+	tools, err := r.inspect(ctx, db, &server, &auth)
 	if err != nil {
-		return s, err
+		return server, err
 	}
-	return db.UpdateMCPServer(ctx, s, auth, tools)
+	return db.UpdateMCPServer(ctx, server, auth, tools)
 }
 
 // needsDiscovery reports whether the authorization server of credentials has to be
@@ -271,15 +271,15 @@ func (r *Registry) Commands() []string {
 
 // fetchTools requests a server's tools and stores the outcome in the database and
 // in s. An interrupted request has no outcome.
-func (r *Registry) fetchTools(ctx context.Context, db *store.DB, s *agent.MCPServer) ([]agent.MCPTool, error) {
+func (r *Registry) fetchTools(ctx context.Context, db *store.DB, mcpServer *agent.MCPServer) ([]agent.MCPTool, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	auth, err := db.MCPCredentials(ctx, *s)
+	auth, err := db.MCPCredentials(ctx, *mcpServer)
 	var tools []agent.MCPTool
 	var server mcp.Server
 	if err == nil {
-		server, err = r.prepareCall(ctx, db, *s, auth)
+		server, err = r.prepareCall(ctx, db, *mcpServer, auth)
 	}
 	if err == nil {
 		tools, err = r.client.Tools(ctx, server)
@@ -287,20 +287,20 @@ func (r *Registry) fetchTools(ctx context.Context, db *store.DB, s *agent.MCPSer
 	if ctx.Err() == context.Canceled {
 		return nil, ctx.Err()
 	}
-	seen := *s
+	seen := *mcpServer
 	setOutcome(&seen, err)
 	// The request itself may have used up the time.
 	noted, cancel := context.WithTimeout(context.WithoutCancel(ctx), inspectTimeout)
 	defer cancel()
 	noteErr := db.NoteMCPServer(noted, seen, tools)
-	if issuer := r.client.Issuer(s.URL); noteErr == nil && needsDiscovery(auth) && issuer != "" {
+	if issuer := r.client.Issuer(mcpServer.URL); noteErr == nil && needsDiscovery(auth) && issuer != "" {
 		noteErr = db.KeepMCPIssuer(noted, seen, issuer)
 	}
 	if noteErr != nil {
-		r.log.Warn("store status of MCP server", "agent", db.ID(), "server", s.ID, "error", noteErr)
+		r.log.Warn("store status of MCP server", "agent", db.ID(), "server", mcpServer.ID, "error", noteErr)
 	}
 	seen.CheckedAt = agent.At(r.now())
-	*s = seen
+	*mcpServer = seen
 	return tools, err
 }
 

@@ -21,21 +21,21 @@ const (
 
 // Stress starts and stops a part from several goroutines at once, including Stop
 // before the first Start and calls twice in a row, while it calls add with each number
-// below n in turn to cause work. Then it starts the part for good: the caller checks
+// below count in turn to cause work. Then it starts the part for good: the caller checks
 // that all work is done, each piece as often as the part promises. It is most useful
 // under the race detector.
-func Stress(t *testing.T, p Part, n int, add func(i int)) {
+func Stress(t *testing.T, part Part, count int, add func(i int)) {
 	t.Helper()
 	start := func() {
-		if err := p.Start(context.Background()); err != nil {
+		if err := part.Start(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}
-	t.Cleanup(p.Stop)
-	p.Stop()
+	t.Cleanup(part.Stop)
+	part.Stop()
 	var running sync.WaitGroup
 	running.Go(func() {
-		for i := range n {
+		for i := range count {
 			add(i)
 		}
 	})
@@ -43,12 +43,12 @@ func Stress(t *testing.T, p Part, n int, add func(i int)) {
 		running.Go(func() {
 			for range rounds {
 				start()
-				p.Stop()
+				part.Stop()
 			}
 		})
 	}
 	running.Wait()
-	p.Stop()
+	part.Stop()
 	start()
 	start()
 }

@@ -192,8 +192,8 @@ var hashedName = regexp.MustCompile(`-[A-Z0-9]{8}\.js$`)
 // dist/lib and from main.js. A package that libraries does not list is an error.
 func resolveApp(src, entry string) api.Plugin {
 	isPage := filepath.Dir(entry) != src
-	return api.Plugin{Name: "app", Setup: func(b api.PluginBuild) {
-		b.OnResolve(api.OnResolveOptions{Filter: `^[^./]`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+	return api.Plugin{Name: "app", Setup: func(build api.PluginBuild) {
+		build.OnResolve(api.OnResolveOptions{Filter: `^[^./]`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 			if a.Kind == api.ResolveEntryPoint {
 				return api.OnResolveResult{}, nil
 			}
@@ -203,7 +203,7 @@ func resolveApp(src, entry string) api.Plugin {
 			}
 			return api.OnResolveResult{Path: lib, External: true}, nil
 		})
-		b.OnResolve(api.OnResolveOptions{Filter: `^\.`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+		build.OnResolve(api.OnResolveOptions{Filter: `^\.`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 			rel, err := filepath.Rel(src, filepath.Join(a.ResolveDir, a.Path))
 			if err != nil || !isPage || strings.HasSuffix(rel, ".css") {
 				return api.OnResolveResult{}, err
@@ -244,11 +244,11 @@ func buildLib(dir string) (map[string][]byte, error) {
 // re-exports it.
 func resolveLib(entry string) api.Plugin {
 	const required = "required"
-	return api.Plugin{Name: "lib", Setup: func(b api.PluginBuild) {
+	return api.Plugin{Name: "lib", Setup: func(build api.PluginBuild) {
 		if filepath.Base(entry) == "preact.js" {
 			return
 		}
-		b.OnResolve(
+		build.OnResolve(
 			api.OnResolveOptions{Filter: `^(preact|react|react-dom)(/|$)`},
 			func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				if a.Kind == api.ResolveJSRequireCall {
@@ -257,9 +257,12 @@ func resolveLib(entry string) api.Plugin {
 				return api.OnResolveResult{Path: "./preact.js", External: true}, nil
 			},
 		)
-		b.OnLoad(api.OnLoadOptions{Filter: `.*`, Namespace: required}, func(api.OnLoadArgs) (api.OnLoadResult, error) {
-			handOn := `export * from "preact"; export { default } from "preact";`
-			return api.OnLoadResult{Contents: &handOn}, nil
-		})
+		build.OnLoad(
+			api.OnLoadOptions{Filter: `.*`, Namespace: required},
+			func(api.OnLoadArgs) (api.OnLoadResult, error) {
+				handOn := `export * from "preact"; export { default } from "preact";`
+				return api.OnLoadResult{Contents: &handOn}, nil
+			},
+		)
 	}}
 }

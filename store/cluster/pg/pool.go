@@ -69,22 +69,22 @@ var errClosed = errors.New("the connection pool is closed")
 
 // New returns a pool of connections to the database of a URL, none of which exist yet. The
 // error may contain the URL's password, unless it is a *SettingError.
-func New(url string, o Options) (*Pool, error) {
+func New(url string, options Options) (*Pool, error) {
 	config, err := pgconn.ParseConfig(url)
 	if err != nil {
 		return nil, err
 	}
-	config.ConnectTimeout = o.ConnectTimeout
-	size, err := poolSize(config.RuntimeParams, o)
+	config.ConnectTimeout = options.ConnectTimeout
+	size, err := poolSize(config.RuntimeParams, options)
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(config.RuntimeParams, o.Params)
+	maps.Copy(config.RuntimeParams, options.Params)
 	keep := config.OnPgError
 	config.OnPgError = func(c *pgconn.PgConn, err *pgconn.PgError) bool {
 		return keep(c, err) &&
 			!slices.Contains(stale, err.Code) &&
-			!slices.Contains(o.Fatal, err.Code)
+			!slices.Contains(options.Fatal, err.Code)
 	}
 	p := &Pool{config: config, slots: make(chan struct{}, size)}
 	p.ctx, p.end = context.WithCancel(context.Background())
@@ -95,8 +95,8 @@ func New(url string, o Options) (*Pool, error) {
 // poolSize takes the settings of the pool out of the parameters of connections, and
 // returns the maximum number of these. PostgreSQL itself refuses parameters that it does
 // not know.
-func poolSize(params map[string]string, o Options) (int, error) {
-	size := o.Connections
+func poolSize(params map[string]string, options Options) (int, error) {
+	size := options.Connections
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		if !strings.HasPrefix(name, "pool_") {
 			continue
@@ -105,7 +105,7 @@ func poolSize(params map[string]string, o Options) (int, error) {
 			return 0, &SettingError{name, "is not supported: the only setting of the pool is pool_max_conns"}
 		}
 		n, err := strconv.Atoi(params[name])
-		least := max(o.Least, 1)
+		least := max(options.Least, 1)
 		if err != nil || n < least || n > mostConnections {
 			return 0, &SettingError{name, fmt.Sprintf("must be from %d to %d", least, mostConnections)}
 		}
@@ -203,14 +203,14 @@ func (p *Pool) open(ctx context.Context) (*conn, error) {
 }
 
 // release gives a connection back to the pool.
-func (p *Pool) release(c *conn) {
-	if c.IsClosed() || c.IsBusy() || c.TxStatus() != noTransaction {
-		p.discard(c)
+func (p *Pool) release(conn *conn) {
+	if conn.IsClosed() || conn.IsBusy() || conn.TxStatus() != noTransaction {
+		p.discard(conn)
 		return
 	}
-	c.used = time.Now()
+	conn.used = time.Now()
 	p.mu.Lock()
-	p.idle = append(p.idle, c)
+	p.idle = append(p.idle, conn)
 	unused := p.idle[0]
 	if time.Since(unused.used) > maxIdle {
 		p.idle = slices.Delete(p.idle, 0, 1)

@@ -92,15 +92,15 @@ func (e executor) ExecBatch(ctx context.Context, b Batch) error {
 }
 
 // run executes statements, and returns what the last one has done.
-func (e executor) run(ctx context.Context, b Batch) (done pgconn.CommandTag, err error) {
-	c, err := e.acquire(ctx)
+func (e executor) run(ctx context.Context, batch Batch) (done pgconn.CommandTag, err error) {
+	conn, err := e.acquire(ctx)
 	if err != nil {
 		return done, err
 	}
-	defer e.release(c)
+	defer e.release(conn)
 	request := &pgconn.Batch{}
-	for _, q := range b {
-		prepared, err := c.prepare(ctx, q.SQL)
+	for _, q := range batch {
+		prepared, err := conn.prepare(ctx, q.SQL)
 		if err != nil {
 			return done, err
 		}
@@ -110,12 +110,12 @@ func (e executor) run(ctx context.Context, b Batch) (done pgconn.CommandTag, err
 		}
 		request.ExecStatement(prepared, values, formats, resultFormats)
 	}
-	results := c.ExecBatch(ctx, request)
+	results := conn.ExecBatch(ctx, request)
 	for i := 0; err == nil && results.NextResult(); i++ {
 		rows := results.ResultReader()
 		for err == nil && rows.NextRow() {
-			if b[i].Read != nil {
-				err = b[i].Read(Row{rows})
+			if batch[i].Read != nil {
+				err = batch[i].Read(Row{rows})
 			}
 		}
 		done, _ = rows.Close() // results has the error

@@ -36,27 +36,27 @@ var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 // parameters of all sizes.
 func encode(args []any) (values [][]byte, formats []int16, err error) {
 	for _, arg := range args {
-		var v []byte
+		var value []byte
 		format := int16(binaryFormat)
 		switch arg := arg.(type) {
 		case string:
-			v, format = []byte(arg), textFormat
+			value, format = []byte(arg), textFormat
 		case []byte:
-			v = arg
+			value = arg
 		case bool, int, int64, float64:
-			v, format = fmt.Append(nil, arg), textFormat
+			value, format = fmt.Append(nil, arg), textFormat
 		case time.Time:
-			v = binary.BigEndian.AppendUint64(nil, uint64(arg.UnixMicro()-epoch))
+			value = binary.BigEndian.AppendUint64(nil, uint64(arg.UnixMicro()-epoch))
 		case []string:
-			v = encodeArray(typeText, arg)
+			value = encodeArray(typeText, arg)
 		case [][]byte:
-			v = encodeArray(typeBytea, arg)
+			value = encodeArray(typeBytea, arg)
 		case []int64:
-			v, format = encodeInts(arg), textFormat
+			value, format = encodeInts(arg), textFormat
 		default:
 			return nil, nil, fmt.Errorf("%T is not a type of arguments", arg)
 		}
-		values, formats = append(values, v), append(formats, format)
+		values, formats = append(values, value), append(formats, format)
 	}
 	return values, formats, nil
 }
@@ -91,12 +91,12 @@ func encodeInts(all []int64) []byte {
 
 // decode stores a value of a result in the variable that to points to.
 func decode(kind uint32, raw []byte, to any) error {
-	var n int64
+	var count int64
 	switch len(raw) {
 	case 4:
-		n = int64(int32(binary.BigEndian.Uint32(raw)))
+		count = int64(int32(binary.BigEndian.Uint32(raw)))
 	case 8:
-		n = int64(binary.BigEndian.Uint64(raw))
+		count = int64(binary.BigEndian.Uint64(raw))
 	}
 	isInt, fits := kind == typeInt4 || kind == typeInt8, false
 	switch to := to.(type) {
@@ -107,18 +107,18 @@ func decode(kind uint32, raw []byte, to any) error {
 	case *bool:
 		*to, fits = bytes.Equal(raw, []byte{1}), kind == typeBool
 	case *int:
-		*to, fits = int(n), isInt
+		*to, fits = int(count), isInt
 	case *int64:
-		*to, fits = n, isInt
+		*to, fits = count, isInt
 	case *float64:
-		*to, fits = math.Float64frombits(uint64(n)), kind == typeFloat8
+		*to, fits = math.Float64frombits(uint64(count)), kind == typeFloat8
 	case *time.Time:
-		*to, fits = time.UnixMicro(n+epoch), kind == typeTimestamptz
+		*to, fits = time.UnixMicro(count+epoch), kind == typeTimestamptz
 	case **int64:
 		if *to = nil; raw == nil {
 			return nil
 		}
-		v := n // so that n is not allocated
+		v := count // so that count is not allocated
 		*to, fits = &v, isInt
 	}
 	if raw == nil || !fits {

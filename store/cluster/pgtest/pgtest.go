@@ -48,7 +48,7 @@ func Start(t testing.TB) *Server {
 // newServer returns a server without data.
 func newServer(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{
+	server := &Server{
 		t:    t,
 		bin:  find(t),
 		port: freePort(t),
@@ -57,19 +57,19 @@ func newServer(t testing.TB) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.folder = folder
+	server.folder = folder
 	t.Cleanup(func() {
-		if _, err := os.Stat(s.data()); err == nil {
-			_ = s.command("pg_ctl", "-D", s.data(), "-m", "immediate", "-w", "stop").Run()
+		if _, err := os.Stat(server.data()); err == nil {
+			_ = server.command("pg_ctl", "-D", server.data(), "-m", "immediate", "-w", "stop").Run()
 		}
-		s.remove()
+		server.remove()
 	})
 	if os.Getuid() == 0 {
 		if err := os.Chown(folder, unprivileged, unprivileged); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return s
+	return server
 }
 
 func (s *Server) remove() { _ = os.RemoveAll(s.folder) }

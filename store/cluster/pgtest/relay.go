@@ -27,31 +27,31 @@ type Relay struct {
 // NewRelay starts a relay, which is stopped at the end of the test.
 func NewRelay(t testing.TB) *Relay {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Relay{
-		listener: l,
+	relay := &Relay{
+		listener: listener,
 		Seen:     make(chan struct{}, 1),
 		Lost:     make(chan struct{}, 1),
 		conns:    map[net.Conn]bool{},
 	}
 	t.Cleanup(func() {
-		l.Close()
-		r.To("")
-		r.resume()
+		listener.Close()
+		relay.To("")
+		relay.resume()
 	})
 	go func() {
 		for {
-			in, err := l.Accept()
+			in, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go r.carry(in)
+			go relay.carry(in)
 		}
 	}()
-	return r
+	return relay
 }
 
 // Addr returns the host and port at which the relay accepts connections.
@@ -117,9 +117,9 @@ func (r *Relay) carry(in net.Conn) {
 		r.pass()
 		_ = out.Close()
 	}()
-	b := make([]byte, 64<<10)
+	data := make([]byte, 64<<10)
 	for {
-		n, err := out.Read(b)
+		read, err := out.Read(data)
 		if err != nil {
 			r.pass()
 			return
@@ -138,7 +138,7 @@ func (r *Relay) carry(in net.Conn) {
 			<-gate
 		}
 		r.pass()
-		if _, err := in.Write(b[:n]); err != nil {
+		if _, err := in.Write(data[:read]); err != nil {
 			return
 		}
 	}

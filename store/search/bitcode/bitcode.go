@@ -23,11 +23,11 @@ func Words(dims int) int { return (dims + 63) / 64 }
 // Size returns the number of bytes that Append adds for a vector.
 func Size(dims int) int { return 4 + 8*Words(dims) }
 
-// Append appends the code of v to b: its factor as a little-endian float32, then its
-// signs as little-endian 64-bit words. The magnitude of v does not matter.
-func Append(b []byte, v []float32) []byte {
+// Append appends the code of vector to data: its factor as a little-endian float32, then its
+// signs as little-endian 64-bit words. The magnitude of vector does not matter.
+func Append(data []byte, vector []float32) []byte {
 	var square, sum float64
-	for _, x := range v {
+	for _, x := range vector {
 		square += float64(x) * float64(x)
 		sum += math.Abs(float64(x))
 	}
@@ -35,17 +35,17 @@ func Append(b []byte, v []float32) []byte {
 	if sum > 0 {
 		factor = math.Sqrt(square) / sum
 	}
-	b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(factor)))
-	for ; len(v) > 0; v = v[min(64, len(v)):] {
+	data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(factor)))
+	for ; len(vector) > 0; vector = vector[min(64, len(vector)):] {
 		var word uint64
-		for i, x := range v[:min(64, len(v))] {
+		for i, x := range vector[:min(64, len(vector))] {
 			if x > 0 {
 				word |= 1 << i
 			}
 		}
-		b = binary.LittleEndian.AppendUint64(b, word)
+		data = binary.LittleEndian.AppendUint64(data, word)
 	}
-	return b
+	return data
 }
 
 // List holds the codes of vectors with the same number of dimensions.
@@ -92,32 +92,32 @@ type Query struct {
 }
 
 // NewQuery returns a Query for a vector, whose magnitude does not matter.
-func NewQuery(v []float32) *Query {
+func NewQuery(vector []float32) *Query {
 	var most, square float64
-	for _, x := range v {
+	for _, x := range vector {
 		most = max(most, math.Abs(float64(x)))
 		square += float64(x) * float64(x)
 	}
-	q := &Query{}
-	for b := range q.planes {
-		q.planes[b] = make([]uint64, Words(len(v)))
+	query := &Query{}
+	for b := range query.planes {
+		query.planes[b] = make([]uint64, Words(len(vector)))
 	}
 	if most == 0 {
-		return q
+		return query
 	}
 	const largest = 1<<(queryBits-1) - 1
 	step := most / largest
 	total := 0
-	for i, x := range v {
+	for i, x := range vector {
 		n := int(math.Round(float64(x) / step))
 		total += n
-		for b := range q.planes {
-			q.planes[b][i/64] |= uint64(n>>b&1) << (i % 64)
+		for b := range query.planes {
+			query.planes[b][i/64] |= uint64(n>>b&1) << (i % 64)
 		}
 	}
-	q.step = float32(step / math.Sqrt(square))
-	q.sum = q.step * float32(total)
-	return q
+	query.step = float32(step / math.Sqrt(square))
+	query.sum = query.step * float32(total)
+	return query
 }
 
 // Estimate returns the estimated cosine similarity between the query and the vector of
@@ -129,14 +129,14 @@ func (q *Query) Estimate(l *List, i int, sum int32) float32 {
 // Sums fills out for consecutive codes, beginning with code from: each result is the
 // sum of the query's quantized components in the dimensions where the code's sign is
 // positive.
-func (q *Query) Sums(l *List, from int, out []int32) {
-	signs := l.signs[from*l.words : (from+len(out))*l.words]
-	if l.words == 8 {
+func (q *Query) Sums(list *List, from int, out []int32) {
+	signs := list.signs[from*list.words : (from+len(out))*list.words]
+	if list.words == 8 {
 		sums8(&q.planes, signs, out)
 		return
 	}
 	for i := range out {
-		code := signs[i*l.words : (i+1)*l.words]
+		code := signs[i*list.words : (i+1)*list.words]
 		out[i] = 0
 		for b, plane := range q.planes {
 			n := 0
@@ -158,22 +158,22 @@ func weigh(n, b int) int32 {
 
 // sums8 is Sums for vectors of 449 to 512 dimensions.
 func sums8(planes *[queryBits][]uint64, signs []uint64, out []int32) {
-	var p [8 * queryBits]uint64
+	var numbers [8 * queryBits]uint64
 	for b := range planes {
-		copy(p[8*b:], planes[b])
+		copy(numbers[8*b:], planes[b])
 	}
 	if native && len(out) > 0 {
-		sums512(&p, &signs[0], &out[0], len(out))
+		sums512(&numbers, &signs[0], &out[0], len(out))
 		return
 	}
 	for i := range out {
 		c := (*[8]uint64)(signs[8*i:])
 		n0, n1, n2, n3 := 0, 0, 0, 0
 		for w, word := range c {
-			n0 += bits.OnesCount64(word & p[w])
-			n1 += bits.OnesCount64(word & p[8+w])
-			n2 += bits.OnesCount64(word & p[16+w])
-			n3 += bits.OnesCount64(word & p[24+w])
+			n0 += bits.OnesCount64(word & numbers[w])
+			n1 += bits.OnesCount64(word & numbers[8+w])
+			n2 += bits.OnesCount64(word & numbers[16+w])
+			n3 += bits.OnesCount64(word & numbers[24+w])
 		}
 		out[i] = int32(n0 + n1<<1 + n2<<2 - n3<<3)
 	}

@@ -31,12 +31,12 @@ func (l *List) At(row int64, from int) int {
 
 // positions decodes the positions of the row at index i into into: the column in the
 // upper 32 bits, the word's number within it in the lower ones.
-func (l *List) positions(i int, into []int64) []int64 {
+func (l *List) positions(index int, into []int64) []int64 {
 	from := 0
-	if i > 0 {
-		from = l.ends[i-1]
+	if index > 0 {
+		from = l.ends[index-1]
 	}
-	b, at := l.bytes[from:l.ends[i]], int64(0)
+	b, at := l.bytes[from:l.ends[index]], int64(0)
 	for len(b) > 0 {
 		var n uint64
 		if n, b = varint(b); n == 1 {
@@ -71,8 +71,8 @@ func count(b []byte) (n int32) {
 func Phrase(lists []List) List {
 	var found List
 	at, places := make([]int, len(lists)), make([][]int64, len(lists))
-	for i, row := range lists[0].Rows {
-		at[0] = i
+	for index, row := range lists[0].Rows {
+		at[0] = index
 		in := true
 		for j := 1; in && j < len(lists); j++ {
 			at[j] = lists[j].At(row, at[j])
@@ -228,25 +228,25 @@ type decoder struct {
 }
 
 // read reads a page and reports whether the term continues on the next one.
-func (d *decoder) read(l leaf, term []byte) (more bool, err error) {
-	from, to := 4, l.firstTerm()
+func (d *decoder) read(leaf leaf, term []byte) (more bool, err error) {
+	from, to := 4, leaf.firstTerm()
 	if !d.started {
-		if from, to = l.find(term); from == 0 {
+		if from, to = leaf.find(term); from == 0 {
 			return false, nil
 		}
 		d.started = true
-	} else if from = d.remainder(l.data[from:to]) + from; from < to {
+	} else if from = d.remainder(leaf.data[from:to]) + from; from < to {
 		d.row = 0 // the first row of a page is written in full
 	}
 	d.reserve(to - from)
-	if err := d.entries(l.data[from:to]); err != nil {
+	if err := d.entries(leaf.data[from:to]); err != nil {
 		return false, err
 	}
 	if d.limit > 0 && len(d.list.Rows) > d.limit {
 		d.list.Cut = true
 		return false, nil
 	}
-	return to == l.size, nil
+	return to == leaf.size, nil
 }
 
 // reserve reserves capacity for the rows in some bytes; each row takes at least three.
@@ -274,21 +274,21 @@ func (d *decoder) remainder(b []byte) int {
 // twice the length of its positions plus a flag that an older entry is deleted, and the
 // positions. Rows are appended to local slices, since storing the slices in the decoder
 // for each row takes longer than decoding it.
-func (d *decoder) entries(b []byte) error {
+func (d *decoder) entries(data []byte) error {
 	rows, counts := d.list.Rows, d.list.Counts
-	for len(b) > 0 {
+	for len(data) > 0 {
 		var distance, size uint64
-		distance, b = varint(b)
-		size, b = varint(b)
+		distance, data = varint(data)
+		size, data = varint(data)
 		d.row += int64(distance)
 		n := int(size / 2)
-		if n > len(b) {
-			d.part, d.rest = append(d.part[:0], b...), n-len(b)
+		if n > len(data) {
+			d.part, d.rest = append(d.part[:0], data...), n-len(data)
 			break
 		}
-		rows, counts = append(rows, d.row), append(counts, count(b[:n]))
-		d.keepPositions(b[:n])
-		b = b[n:]
+		rows, counts = append(rows, d.row), append(counts, count(data[:n]))
+		d.keepPositions(data[:n])
+		data = data[n:]
 	}
 	d.list.Rows, d.list.Counts = rows, counts
 	return nil
@@ -313,30 +313,30 @@ func (d *decoder) keepPositions(positions []byte) {
 func (l leaf) find(wanted []byte) (from, to int) {
 	at, matched := 0, 0 // the previous term sorts before wanted and shares this many bytes with it
 	for index, first := l.index, true; len(index) > 0; first = false {
-		var step, common, n int
+		var step, common, count int
 		step, index = length(index)
 		if at += step; at >= l.size {
 			return 0, 0
 		}
-		b := l.data[at:]
+		data := l.data[at:]
 		if !first {
-			common, b = length(b)
+			common, data = length(data)
 		}
-		if n, b = length(b); common > matched {
+		if count, data = length(data); common > matched {
 			continue
 		}
-		if common < matched || n > len(b) {
+		if common < matched || count > len(data) {
 			return 0, 0
 		}
 		same := 0
-		for same < n && matched < len(wanted) && b[same] == wanted[matched] {
+		for same < count && matched < len(wanted) && data[same] == wanted[matched] {
 			same, matched = same+1, matched+1
 		}
 		switch {
-		case same < n && (matched == len(wanted) || b[same] > wanted[matched]):
+		case same < count && (matched == len(wanted) || data[same] > wanted[matched]):
 			return 0, 0
-		case same == n && matched == len(wanted):
-			from, to = l.size-len(b)+n, l.size
+		case same == count && matched == len(wanted):
+			from, to = l.size-len(data)+count, l.size
 			if len(index) > 0 {
 				step, _ = length(index)
 				to = min(max(at+step, from), l.size)

@@ -53,51 +53,51 @@ var errDamaged = errors.New("the full text index is damaged")
 
 // Open opens the index of an FTS5 table.
 func Open(query Query, table string) (*Index, error) {
-	x := &Index{
+	index := &Index{
 		query: query,
 		data:  "SELECT block FROM " + table + "_data WHERE id = ?",
 		pages: "SELECT block FROM " + table + "_data WHERE id BETWEEN ? AND ? ORDER BY id",
 		place: "SELECT pgno >> 1 FROM " + table + "_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1",
 	}
-	averages, err := x.block(averagesID)
+	averages, err := index.block(averagesID)
 	if err != nil || len(averages) == 0 {
-		return x, err
+		return index, err
 	}
 	rows, averages := varint(averages)
-	x.Rows, x.Words = int(rows), Sum(averages)
-	structure, err := x.block(structureID)
+	index.Rows, index.Words = int(rows), Sum(averages)
+	structure, err := index.block(structureID)
 	if err != nil {
 		return nil, err
 	}
-	x.segments, err = segmentsOf(structure)
-	return x, err
+	index.segments, err = segmentsOf(structure)
+	return index, err
 }
 
 // segmentsOf parses the record that lists the segments by level. Merging the segments
 // of a level yields one of the next level; within a level, later ones are newer.
-func segmentsOf(b []byte) (list []segment, err error) {
-	if len(b) < 4 {
+func segmentsOf(data []byte) (list []segment, err error) {
+	if len(data) < 4 {
 		return nil, errDamaged
 	}
-	levels, b := varint(b[4:])
-	_, b = varint(b) // number of segments
-	_, b = varint(b) // number of pages written
+	levels, data := varint(data[4:])
+	_, data = varint(data) // number of segments
+	_, data = varint(data) // number of pages written
 	for range levels {
-		if len(b) == 0 {
+		if len(data) == 0 {
 			return nil, errDamaged
 		}
-		var n uint64
-		_, b = varint(b) // number of segments being merged
-		n, b = varint(b)
-		level := make([]segment, 0, min(n, 100))
-		for range n {
-			if len(b) == 0 {
+		var count uint64
+		_, data = varint(data) // number of segments being merged
+		count, data = varint(data)
+		level := make([]segment, 0, min(count, 100))
+		for range count {
+			if len(data) == 0 {
 				return nil, errDamaged
 			}
 			var id, first, last uint64
-			id, b = varint(b)
-			first, b = varint(b)
-			last, b = varint(b)
+			id, data = varint(data)
+			first, data = varint(data)
+			last, data = varint(data)
 			if last > 0 {
 				level = append(level, segment{int64(id), int64(first), int64(last)})
 			}
@@ -150,11 +150,11 @@ func (l leaf) firstTerm() int {
 
 // leaves calls fn with the pages of a segment, beginning with a page number, until it
 // returns false. A page is only valid during the call.
-func (x *Index) leaves(s segment, from int64, fn func(leaf) (bool, error)) error {
+func (x *Index) leaves(segment segment, from int64, fn func(leaf) (bool, error)) error {
 	rows, err := x.query(
 		x.pages,
-		s.id<<segmentBits+max(from, s.first),
-		s.id<<segmentBits+s.last,
+		segment.id<<segmentBits+max(from, segment.first),
+		segment.id<<segmentBits+segment.last,
 	)
 	if err != nil {
 		return err
@@ -251,13 +251,13 @@ func (x *Index) parts(term string, positions bool, limit int) (parts []List, err
 func (x *Index) Terms(prefix string, limit int) ([]string, error) {
 	wanted := append([]byte{mainIndex}, prefix...)
 	var list []string
-	for _, s := range x.segments {
-		page, err := x.placeOf(s, wanted)
+	for _, segment := range x.segments {
+		page, err := x.placeOf(segment, wanted)
 		if err != nil {
 			return nil, err
 		}
 		found := 0
-		err = x.leaves(s, page, func(l leaf) (bool, error) {
+		err = x.leaves(segment, page, func(l leaf) (bool, error) {
 			return l.terms(func(term []byte) bool {
 				if c := comparePrefix(term, wanted); c != 0 {
 					return c < 0

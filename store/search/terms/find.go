@@ -28,11 +28,11 @@ type Finder struct {
 // NewFinder returns a Finder of a query's words. Common words are ignored unless the
 // query has no others.
 func NewFinder(query string) *Finder {
-	f := &Finder{stems: map[string]bool{}}
+	finder := &Finder{stems: map[string]bool{}}
 	idle := map[string]bool{}
 	for _, run := range Runs(query) {
 		if run.Gram > 0 {
-			f.grams = append(f.grams, run.Grams()...)
+			finder.grams = append(finder.grams, run.Grams()...)
 			continue
 		}
 		eachWord(run.Text, func(from, to int) {
@@ -40,17 +40,17 @@ func NewFinder(query string) *Finder {
 			if len(word) == 0 {
 				return
 			}
-			kind := f.stems
+			kind := finder.stems
 			if commonWords[string(word)] {
 				kind = idle
 			}
 			kind[string(stem(word))] = true
 		})
 	}
-	if len(f.stems) == 0 && len(f.grams) == 0 {
-		f.stems = idle
+	if len(finder.stems) == 0 && len(finder.grams) == 0 {
+		finder.stems = idle
 	}
-	return f
+	return finder
 }
 
 // Find returns where the words occur in a text, as byte offsets, in order and
@@ -77,17 +77,17 @@ func (f *Finder) Find(text string) [][2]int {
 // offset of the text.
 func (f *Finder) findGrams(run string, at int) [][2]int {
 	var found [][2]int
-	for i := range run {
+	for index := range run {
 		longest := 0
 		for _, g := range f.grams {
-			if len(g) > longest && strings.HasPrefix(run[i:], g) {
+			if len(g) > longest && strings.HasPrefix(run[index:], g) {
 				longest = len(g)
 			}
 		}
 		if longest == 0 {
 			continue
 		}
-		from, to := at+i, at+i+longest
+		from, to := at+index, at+index+longest
 		if last := len(found) - 1; last >= 0 && found[last][1] >= from {
 			found[last][1] = max(found[last][1], to)
 			continue

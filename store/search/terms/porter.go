@@ -3,25 +3,28 @@ package terms
 // stem reduces a lower-case word to its stem, in place, and returns it. It
 // implements M. F. Porter, "An algorithm for suffix stripping" (1980), like FTS5's
 // tokenizer porter: words of less than 3 or more than 64 bytes stay unchanged.
-func stem(w []byte) []byte {
-	if len(w) < 3 || len(w) > 64 {
-		return w
+func stem(word []byte) []byte {
+	if len(word) < 3 || len(word) > 64 {
+		return word
 	}
-	w = plural(w)
-	w = past(w)
-	if w[len(w)-1] == 'y' && hasVowel(w[:len(w)-1]) {
-		w[len(w)-1] = 'i'
+	word = plural(word)
+	word = past(word)
+	if word[len(word)-1] == 'y' && hasVowel(word[:len(word)-1]) {
+		word[len(word)-1] = 'i'
 	}
-	w = replace(w, step2, 1)
-	w = replace(w, step3, 1)
-	w = replace(w, step4, 2)
-	if n := len(w) - 1; w[n] == 'e' && (measure(w[:n]) > 1 || measure(w[:n]) == 1 && !endsShort(w[:n])) {
-		w = w[:n]
+	word = replace(word, step2, 1)
+	word = replace(word, step3, 1)
+	word = replace(word, step4, 2)
+	if n := len(word) - 1; word[n] == 'e' && (measure(word[:n]) > 1 || measure(word[:n]) == 1 && !endsShort(word[:n])) {
+		word = word[:n]
 	}
-	if n := len(w) - 1; n > 0 && w[n] == 'l' && w[n-1] == 'l' && measure(w[:n]) > 1 {
-		w = w[:n]
+	if n := len(word) - 1; n > 0 &&
+		word[n] == 'l' &&
+		word[n-1] == 'l' &&
+		measure(word[:n]) > 1 {
+		word = word[:n]
 	}
-	return w
+	return word
 }
 
 // plural removes plural endings: step 1a.
@@ -37,31 +40,36 @@ func plural(w []byte) []byte {
 }
 
 // past removes -ed and -ing: step 1b.
-func past(w []byte) []byte {
-	n := len(w)
+func past(word []byte) []byte {
+	length := len(word)
 	switch {
-	case ends(w, "eed"):
-		if measure(w[:n-3]) > 0 {
-			return w[:n-1]
+	case ends(word, "eed"):
+		if measure(word[:length-3]) > 0 {
+			return word[:length-1]
 		}
-		return w
-	case ends(w, "ed") && hasVowel(w[:n-2]):
-		w = w[:n-2]
-	case ends(w, "ing") && hasVowel(w[:n-3]):
-		w = w[:n-3]
+		return word
+	case ends(word, "ed") && hasVowel(word[:length-2]):
+		word = word[:length-2]
+	case ends(word, "ing") && hasVowel(word[:length-3]):
+		word = word[:length-3]
 	default:
-		return w
+		return word
 	}
-	n = len(w)
-	switch last := w[n-1]; {
-	case ends(w, "at"), ends(w, "bl"), ends(w, "iz"):
-		return append(w, 'e')
-	case n > 1 && last == w[n-2] && !isVowel(last, false) && last != 'l' && last != 's' && last != 'z':
-		return w[:n-1]
-	case measure(w) == 1 && endsShort(w):
-		return append(w, 'e')
+	length = len(word)
+	switch last := word[length-1]; {
+	case ends(word, "at"), ends(word, "bl"), ends(word, "iz"):
+		return append(word, 'e')
+	case length > 1 &&
+		last == word[length-2] &&
+		!isVowel(last, false) &&
+		last != 'l' &&
+		last != 's' &&
+		last != 'z':
+		return word[:length-1]
+	case measure(word) == 1 && endsShort(word):
+		return append(word, 'e')
 	}
-	return w
+	return word
 }
 
 type suffix struct{ from, to string }

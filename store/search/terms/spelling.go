@@ -6,24 +6,27 @@ import "strings"
 // swapped with their neighbour to change one word into another, or most+1 if there
 // are more than most. It is the optimal string alignment distance.
 func Distance(from, to string, most int) int {
-	a, b := []rune(from), []rune(to)
-	if len(a)-len(b) > most || len(b)-len(a) > most {
+	numbers, b := []rune(from), []rune(to)
+	if len(numbers)-len(b) > most || len(b)-len(numbers) > most {
 		return most + 1
 	}
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
 	}
-	for i := range a {
-		row[0] = i + 1
+	for index := range numbers {
+		row[0] = index + 1
 		least := row[0]
 		for j := range b {
 			cost := 1
-			if a[i] == b[j] {
+			if numbers[index] == b[j] {
 				cost = 0
 			}
 			n := min(last[j]+cost, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+			if index > 0 &&
+				j > 0 &&
+				numbers[index] == b[j-1] &&
+				numbers[index-1] == b[j] {
 				n = min(n, before[j-1]+1)
 			}
 			row[j+1] = n

@@ -102,26 +102,26 @@ func Separate(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool { return gramOf(r) > 0 }) {
 		return text
 	}
-	var b strings.Builder
+	var builder strings.Builder
 	for _, run := range Runs(text) {
 		if run.Gram == 0 {
-			b.WriteString(run.Text)
+			builder.WriteString(run.Text)
 			continue
 		}
 		grams := run.Grams()
 		for _, g := range grams {
-			b.WriteByte(' ')
-			b.WriteString(g)
+			builder.WriteByte(' ')
+			builder.WriteString(g)
 		}
 		for last := grams[len(grams)-1]; ; {
 			_, size := utf8.DecodeRuneInString(last)
 			if last = last[size:]; last == "" {
 				break
 			}
-			b.WriteByte(' ')
-			b.WriteString(last)
+			builder.WriteByte(' ')
+			builder.WriteString(last)
 		}
-		b.WriteByte(' ')
+		builder.WriteByte(' ')
 	}
-	return b.String()
+	return builder.String()
 }

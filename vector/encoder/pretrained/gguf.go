@@ -15,32 +15,32 @@ const GGUF = "model.gguf"
 
 // readGGUF reads an embedder from a GGUF file, as llama.cpp's converter writes them
 // for BERT and XLM-RoBERTa.
-func readGGUF(f *folder) (s source, err error) {
-	s.file = GGUF
-	err = f.mapped(GGUF, func(data []byte) error {
-		g, err := gguf.Parse(data)
+func readGGUF(folder *folder) (source source, err error) {
+	source.file = GGUF
+	err = folder.mapped(GGUF, func(data []byte) error {
+		file, err := gguf.Parse(data)
 		if err != nil {
 			return err
 		}
-		if s.config, err = ggufConfig(g); err != nil {
+		if source.config, err = ggufConfig(file); err != nil {
 			return err
 		}
-		if s.head.pooling, err = ggufPooling(g); err != nil {
+		if source.head.pooling, err = ggufPooling(file); err != nil {
 			return err
 		}
-		text, err := ggufTokenizer(g)
+		text, err := ggufTokenizer(file)
 		if err != nil {
 			return err
 		}
-		if s.tokenizer, err = tokenizer.Parse(text); err != nil {
+		if source.tokenizer, err = tokenizer.Parse(text); err != nil {
 			return fmt.Errorf("tokenizer: %w", err)
 		}
-		s.tokens = min(s.config.Positions, maxTokens)
-		s.weights = newWeights(g.Tensors, nil)
-		s.weights.rename = ggufNames.Replace
+		source.tokens = min(source.config.Positions, maxTokens)
+		source.weights = newWeights(file.Tensors, nil)
+		source.weights.rename = ggufNames.Replace
 		return nil
 	})
-	return s, err
+	return source, err
 }
 
 // ggufNames replaces parts of tensor names by those used in GGUF files.
@@ -55,15 +55,15 @@ var ggufNames = strings.NewReplacer(
 
 // ggufConfig returns the sizes of the network. Positions begin with that of the
 // first token, for XLM-RoBERTa too.
-func ggufConfig(g *gguf.File) (config, error) {
-	if kind := g.Text("general.architecture"); kind != "bert" {
+func ggufConfig(file *gguf.File) (config, error) {
+	if kind := file.Text("general.architecture"); kind != "bert" {
 		return config{}, fmt.Errorf("general.architecture %.40q cannot be computed by this program: bert can", kind)
 	}
 	size := func(key string) int {
-		return int(min(g.Number(key, 0), maxVocabulary))
+		return int(min(file.Number(key, 0), maxVocabulary))
 	}
 	rows := func(name string) int {
-		if t := g.Tensors[name]; t != nil && len(t.Shape) > 0 {
+		if t := file.Tensors[name]; t != nil && len(t.Shape) > 0 {
 			return t.Shape[0]
 		}
 		return 0
@@ -77,10 +77,10 @@ func ggufConfig(g *gguf.File) (config, error) {
 		Heads:        size("bert.attention.head_count"),
 		Inner:        size("bert.feed_forward_length"),
 		Positions:    size("bert.context_length"),
-		Epsilon:      g.Float("bert.attention.layer_norm_epsilon"),
+		Epsilon:      file.Float("bert.attention.layer_norm_epsilon"),
 		Types:        rows("token_types.weight"),
 		Vocabulary:   rows("token_embd.weight"),
-		Decoder:      g.Bool("bert.attention.causal", false),
+		Decoder:      file.Bool("bert.attention.causal", false),
 	}
 	return c, c.check()
 }
@@ -126,13 +126,13 @@ type specialToken struct {
 }
 
 // ggufTokenizer returns a file's tokenizer in the form of a tokenizer.json.
-func ggufTokenizer(g *gguf.File) ([]byte, error) {
-	v := vocabulary{file: g}
+func ggufTokenizer(file *gguf.File) ([]byte, error) {
+	v := vocabulary{file: file}
 	var err error
-	if v.tokens, err = g.Texts("tokenizer.ggml.tokens", maxVocabulary); err != nil {
+	if v.tokens, err = file.Texts("tokenizer.ggml.tokens", maxVocabulary); err != nil {
 		return nil, err
 	}
-	if v.types, err = g.Integers("tokenizer.ggml.token_type", len(v.tokens)); err != nil {
+	if v.types, err = file.Integers("tokenizer.ggml.token_type", len(v.tokens)); err != nil {
 		return nil, err
 	}
 	special := []specialToken{}
@@ -146,7 +146,7 @@ func ggufTokenizer(g *gguf.File) ([]byte, error) {
 		}
 	}
 	parts := map[string]any{"added_tokens": special}
-	switch kind := g.Text("tokenizer.ggml.model"); kind {
+	switch kind := file.Text("tokenizer.ggml.model"); kind {
 	case "bert":
 		err = v.wordPiece(parts)
 	case "t5":

@@ -55,24 +55,24 @@ func Open(path string) (*Model, error) {
 	return openWith(path, gemm.Kernels()[0])
 }
 
-func openWith(path string, kernel *gemm.Kernel) (m *Model, err error) {
-	f, err := openFolder(path)
+func openWith(path string, kernel *gemm.Kernel) (model *Model, err error) {
+	folder, err := openFolder(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer folder.Close()
 	err = guard(func() (err error) {
-		m, err = read(f, kernel)
+		model, err = read(folder, kernel)
 		return err
 	})
 	if err != nil {
-		f.keep.close()
+		folder.keep.close()
 		return nil, err
 	}
-	m.Files = f.names
-	f.keep.release()
-	runtime.AddCleanup(m, (*mapping).close, f.keep)
-	return m, nil
+	model.Files = folder.names
+	folder.keep.release()
+	runtime.AddCleanup(model, (*mapping).close, folder.keep)
+	return model, nil
 }
 
 // source holds the parts of a model, regardless of which files they were read from.
@@ -87,88 +87,88 @@ type source struct {
 	file      string // that has the weights
 }
 
-func read(f *folder, kernel *gemm.Kernel) (*Model, error) {
-	s, err := readSource(f)
+func read(folder *folder, kernel *gemm.Kernel) (*Model, error) {
+	source, err := readSource(folder)
 	if missing := (*Missing)(nil); errors.As(err, &missing) &&
 		missing.Name == "config.json" &&
-		f.has(GGUF) {
-		s, err = readGGUF(f)
+		folder.has(GGUF) {
+		source, err = readGGUF(folder)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.weights.kernel = kernel
-	m := &Model{
+	source.weights.kernel = kernel
+	model := &Model{
 		Kind:      Embedder,
 		kernel:    kernel,
-		tokenizer: s.tokenizer,
-		Tokens:    s.tokens,
-		lower:     s.lower,
-		Prompts:   s.prompts,
+		tokenizer: source.tokenizer,
+		Tokens:    source.tokens,
+		lower:     source.lower,
+		Prompts:   source.prompts,
 	}
-	if s.config.classifies() {
-		m.Kind = Reranker
+	if source.config.classifies() {
+		model.Kind = Reranker
 	}
-	if err := m.build(s); err != nil {
+	if err := model.build(source); err != nil {
 		return nil, err
 	}
-	m.scratch.New = func() any {
-		return m.network.newScratch(kernel, m.Tokens)
+	model.scratch.New = func() any {
+		return model.network.newScratch(kernel, model.Tokens)
 	}
-	return m, m.fits(&s.config)
+	return model, model.fits(&source.config)
 }
 
 // readSource reads the files of a folder with config.json.
-func readSource(f *folder) (s source, err error) {
-	data, err := f.read("config.json", maxJSON)
+func readSource(folder *folder) (source source, err error) {
+	data, err := folder.read("config.json", maxJSON)
 	if err != nil {
-		return s, err
+		return source, err
 	}
-	if s.config, err = readConfig(data); err != nil {
-		return s, err
+	if source.config, err = readConfig(data); err != nil {
+		return source, err
 	}
-	if data, err = f.read("tokenizer.json", maxTokenizer); err != nil {
-		return s, err
+	if data, err = folder.read("tokenizer.json", maxTokenizer); err != nil {
+		return source, err
 	}
-	if s.tokenizer, err = tokenizer.Parse(data); err != nil {
-		return s, fmt.Errorf("tokenizer.json: %w", err)
+	if source.tokenizer, err = tokenizer.Parse(data); err != nil {
+		return source, fmt.Errorf("tokenizer.json: %w", err)
 	}
-	if s.tokens, s.lower, err = readLength(f, &s.config); err != nil {
-		return s, err
+	if source.tokens, source.lower, err = readLength(folder, &source.config); err != nil {
+		return source, err
 	}
-	if s.config.classifies() {
-		err = s.config.checkReranker()
-	} else if s.head, err = readHead(f, s.config.Width); err == nil {
-		s.prompts, err = readPrompts(f)
+	if source.config.classifies() {
+		err = source.config.checkReranker()
+	} else if source.head, err = readHead(folder, source.config.Width); err == nil {
+		source.prompts, err = readPrompts(folder)
 	}
 	if err != nil {
-		return s, err
+		return source, err
 	}
-	s.file = "model.safetensors"
-	set, err := f.tensors(s.file)
-	s.weights = newWeights(set, nil)
-	return s, err
+	source.file = "model.safetensors"
+	set, err := folder.tensors(source.file)
+	source.weights = newWeights(set, nil)
+	return source, err
 }
 
 // build reads the weights.
-func (m *Model) build(s source) (err error) {
-	w := s.weights
-	m.network = newNetwork(w, &s.config)
+func (m *Model) build(source source) (err error) {
+	weights := source.weights
+	m.network = newNetwork(weights, &source.config)
 	if m.Kind == Reranker {
 		m.pooling = poolFirst
-		m.dense = classifier(w, &s.config)
+		m.dense = classifier(weights, &source.config)
 	}
-	if w.err == nil {
-		w.err = w.unused()
+	if weights.err == nil {
+		weights.err = weights.unused()
 	}
-	if w.err != nil {
-		return fmt.Errorf("%s: %w", s.file, w.err)
+	if weights.err != nil {
+		return fmt.Errorf("%s: %w", source.file, weights.err)
 	}
 	if m.Kind == Reranker {
 		return nil
 	}
-	m.pooling = s.head.pooling
-	m.Dims, m.dense, err = projections(s.head.dense, s.config.Width, m.kernel)
+	m.pooling = source.head.pooling
+	m.Dims, m.dense, err = projections(source.head.dense, source.config.Width, m.kernel)
 	return err
 }
 
@@ -291,19 +291,19 @@ func parts(ids []int32, size int) [][]int32 {
 }
 
 // compute runs the network and what follows it.
-func (m *Model) compute(s *scratch, in tokenizer.Input) ([]float32, error) {
+func (m *Model) compute(scratch *scratch, in tokenizer.Input) ([]float32, error) {
 	if err := guard(func() error {
-		m.network.embed(s, in)
+		m.network.embed(scratch, in)
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	m.network.run(s, len(in.IDs))
+	m.network.run(scratch, len(in.IDs))
 	v := make([]float32, m.network.width)
 	if m.pooling == poolFirst {
-		copy(v, s.tokens.Data)
+		copy(v, scratch.tokens.Data)
 	} else {
-		nn.Average(v, s.tokens, len(in.IDs))
+		nn.Average(v, scratch.tokens, len(in.IDs))
 	}
 	for i := range m.dense {
 		v = m.dense[i].apply(v)

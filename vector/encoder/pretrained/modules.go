@@ -40,35 +40,35 @@ type projection struct {
 }
 
 // readHead reads modules.json and the files of the modules.
-func readHead(f *folder, width int) (h head, err error) {
+func readHead(folder *folder, width int) (head head, err error) {
 	var list []module
-	if err := f.json("modules.json", &list); err != nil {
-		return h, err
+	if err := folder.json("modules.json", &list); err != nil {
+		return head, err
 	}
 	if len(list) < 2 ||
 		len(list) > 8 ||
 		list[0].kind() != "Transformer" ||
 		list[0].Path != "" ||
 		list[1].kind() != "Pooling" {
-		return h, errors.New("modules.json: an encoder and a pooling have to be the first modules")
+		return head, errors.New("modules.json: an encoder and a pooling have to be the first modules")
 	}
-	if h.pooling, err = readPooling(f, list[1].Path, width); err != nil {
-		return h, err
+	if head.pooling, err = readPooling(folder, list[1].Path, width); err != nil {
+		return head, err
 	}
 	for i, m := range list[2:] {
 		switch kind := m.kind(); {
 		case kind == "Dense":
-			p, err := readProjection(f, m.Path, width)
+			p, err := readProjection(folder, m.Path, width)
 			if err != nil {
-				return h, err
+				return head, err
 			}
-			h.dense, width = append(h.dense, p), p.out
+			head.dense, width = append(head.dense, p), p.out
 		case kind == "Normalize" && i == len(list)-3: // every vector is normalized
 		default:
-			return h, fmt.Errorf("modules.json: module %d of type %.80q cannot be read by this program", i+2, m.Type)
+			return head, fmt.Errorf("modules.json: module %d of type %.80q cannot be read by this program", i+2, m.Type)
 		}
 	}
-	return h, nil
+	return head, nil
 }
 
 // kind returns the name of the module's class.
@@ -80,10 +80,10 @@ func (m module) kind() string {
 	return name[strings.LastIndex(name, ".")+1:]
 }
 
-func readPooling(f *folder, at string, width int) (pooling, error) {
+func readPooling(folder *folder, at string, width int) (pooling, error) {
 	name := path.Join(at, "config.json")
 	fields := map[string]any{}
-	if err := f.json(name, &fields); err != nil {
+	if err := folder.json(name, &fields); err != nil {
 		return "", err
 	}
 	if n, ok := fields["word_embedding_dimension"].(float64); ok && int(n) != width {
@@ -107,7 +107,7 @@ func readPooling(f *folder, at string, width int) (pooling, error) {
 	return "", fmt.Errorf("%s: only pooling by the mean or by the first token can be computed by this program", name)
 }
 
-func readProjection(f *folder, at string, width int) (p projection, err error) {
+func readProjection(folder *folder, at string, width int) (p projection, err error) {
 	name := path.Join(at, "config.json")
 	var c struct {
 		In         int    `json:"in_features"`
@@ -115,7 +115,7 @@ func readProjection(f *folder, at string, width int) (p projection, err error) {
 		Bias       *bool  `json:"bias"`
 		Activation string `json:"activation_function"`
 	}
-	if err := f.json(name, &c); err != nil {
+	if err := folder.json(name, &c); err != nil {
 		return p, err
 	}
 	if c.In != width || c.Out < 1 || c.Out > maxInner {
@@ -133,7 +133,7 @@ func readProjection(f *folder, at string, width int) (p projection, err error) {
 	default:
 		return p, fmt.Errorf("%s: activation %.80q cannot be computed by this program", name, c.Activation)
 	}
-	p.weights, err = f.tensors(path.Join(at, "model.safetensors"))
+	p.weights, err = folder.tensors(path.Join(at, "model.safetensors"))
 	return p, err
 }
 
@@ -145,19 +145,19 @@ type Prompts struct {
 }
 
 // readPrompts reads config_sentence_transformers.json, which may be missing.
-func readPrompts(f *folder) (p Prompts, err error) {
+func readPrompts(folder *folder) (prompts Prompts, err error) {
 	var c struct {
 		Prompts    map[string]string `json:"prompts"`
 		Default    string            `json:"default_prompt_name"`
 		Similarity string            `json:"similarity_fn_name"`
 	}
-	if err := f.optional("config_sentence_transformers.json", &c); err != nil {
-		return p, err
+	if err := folder.optional("config_sentence_transformers.json", &c); err != nil {
+		return prompts, err
 	}
 	switch c.Similarity {
 	case "", "cosine", "dot", "dot_product":
 	default:
-		return p, fmt.Errorf(
+		return prompts, fmt.Errorf(
 			"config_sentence_transformers.json: similarity %.40q cannot be computed by this program",
 			c.Similarity,
 		)
@@ -171,12 +171,12 @@ func readPrompts(f *folder) (p Prompts, err error) {
 		}
 		return other
 	}
-	p = Prompts{Query: first("query"), Passage: first("passage", "document", "corpus")}
-	p.Known = p.Query != "" || p.Passage != ""
-	if len(p.Query) > maxPrompt || len(p.Passage) > maxPrompt {
-		return p, fmt.Errorf("config_sentence_transformers.json: a prompt has more than %d bytes", maxPrompt)
+	prompts = Prompts{Query: first("query"), Passage: first("passage", "document", "corpus")}
+	prompts.Known = prompts.Query != "" || prompts.Passage != ""
+	if len(prompts.Query) > maxPrompt || len(prompts.Passage) > maxPrompt {
+		return prompts, fmt.Errorf("config_sentence_transformers.json: a prompt has more than %d bytes", maxPrompt)
 	}
-	return p, nil
+	return prompts, nil
 }
 
 // maxPrompt limits prompts, in bytes.

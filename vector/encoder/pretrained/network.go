@@ -33,25 +33,25 @@ type layer struct {
 	outerNorm     nn.Norm
 }
 
-func newNetwork(w *weights, c *config) *network {
-	in := w.prefix + "embeddings."
+func newNetwork(weights *weights, config *config) *network {
+	in := weights.prefix + "embeddings."
 	n := &network{
-		width:     c.Width,
-		heads:     c.Heads,
-		inner:     c.Inner,
-		functions: nn.FunctionsOf(w.kernel),
-		words:     w.tensor(in+"word_embeddings.weight", c.Vocabulary, c.Width),
-		types:     w.table(in+"token_type_embeddings.weight", c.Types, c.Width),
-		norm:      w.norm(in+"LayerNorm", c.Width, c.Epsilon),
+		width:     config.Width,
+		heads:     config.Heads,
+		inner:     config.Inner,
+		functions: nn.FunctionsOf(weights.kernel),
+		words:     weights.tensor(in+"word_embeddings.weight", config.Vocabulary, config.Width),
+		types:     weights.table(in+"token_type_embeddings.weight", config.Types, config.Width),
+		norm:      weights.norm(in+"LayerNorm", config.Width, config.Epsilon),
 	}
-	if table := w.table(in+"position_embeddings.weight", c.Positions, c.Width); table != nil {
-		n.positions = table[c.offset()*c.Width:]
+	if table := weights.table(in+"position_embeddings.weight", config.Positions, config.Width); table != nil {
+		n.positions = table[config.offset()*config.Width:]
 	}
-	for i := range c.Layers {
-		if w.err != nil {
+	for i := range config.Layers {
+		if weights.err != nil {
 			break
 		}
-		n.layers = append(n.layers, newLayer(w, c, fmt.Sprintf("%sencoder.layer.%d.", w.prefix, i)))
+		n.layers = append(n.layers, newLayer(weights, config, fmt.Sprintf("%sencoder.layer.%d.", weights.prefix, i)))
 	}
 	return n
 }
@@ -88,26 +88,31 @@ func (n *network) embed(s *scratch, in tokenizer.Input) {
 	n.norm.Apply(s.tokens, s.tokens, len(in.IDs))
 }
 
-func (l *layer) run(s *scratch, n *network, rows int) {
-	size := n.width / n.heads
-	qkv := gemm.Rows{Data: s.wide, Stride: gemm.PadColumns(3 * n.width)}
-	l.qkv.Apply(qkv, s.tokens, rows)
-	for head := range n.heads {
+func (l *layer) run(scratch *scratch, network *network, rows int) {
+	size := network.width / network.heads
+	qkv := gemm.Rows{Data: scratch.wide, Stride: gemm.PadColumns(3 * network.width)}
+	l.qkv.Apply(qkv, scratch.tokens, rows)
+	for head := range network.heads {
 		at := head * size
-		s.attention.Head(
-			s.attended.At(0, at), qkv.At(0, at), qkv.At(0, n.width+at), qkv.At(0, 2*n.width+at), size, rows,
+		scratch.attention.Head(
+			scratch.attended.At(0, at),
+			qkv.At(0, at),
+			qkv.At(0, network.width+at),
+			qkv.At(0, 2*network.width+at),
+			size,
+			rows,
 		)
 	}
-	l.attention.Add(s.tokens, s.attended, rows)
-	l.attentionNorm.Apply(s.tokens, s.tokens, rows)
+	l.attention.Add(scratch.tokens, scratch.attended, rows)
+	l.attentionNorm.Apply(scratch.tokens, scratch.tokens, rows)
 
-	inner := gemm.Rows{Data: s.wide, Stride: gemm.PadColumns(n.inner)}
-	l.inner.Apply(inner, s.tokens, rows)
+	inner := gemm.Rows{Data: scratch.wide, Stride: gemm.PadColumns(network.inner)}
+	l.inner.Apply(inner, scratch.tokens, rows)
 	for i := range rows {
-		n.functions.GELU(inner.Data[i*inner.Stride:][:n.inner])
+		network.functions.GELU(inner.Data[i*inner.Stride:][:network.inner])
 	}
-	l.outer.Add(s.tokens, inner, rows)
-	l.outerNorm.Apply(s.tokens, s.tokens, rows)
+	l.outer.Add(scratch.tokens, inner, rows)
+	l.outerNorm.Apply(scratch.tokens, scratch.tokens, rows)
 }
 
 // scratch is the working memory of one run.

@@ -96,23 +96,23 @@ func (w *weights) dense(in, out int, names ...string) nn.Dense {
 // unbiased is dense with a bias of zeros. A layer is stored as one row of weights
 // per output.
 func (w *weights) unbiased(in, out int, names ...string) nn.Dense {
-	d := nn.Dense{Bias: make([]float32, out*len(names))}
+	dense := nn.Dense{Bias: make([]float32, out*len(names))}
 	tensors := make([]*tensor.Tensor, len(names))
 	for i, name := range names {
 		tensors[i] = w.tensor(name+".weight", out, in)
 	}
 	if w.err != nil {
-		return d
+		return dense
 	}
-	d.Weights = gemm.NewMatrix(w.kernel, in, out*len(names))
+	dense.Weights = gemm.NewMatrix(w.kernel, in, out*len(names))
 	row := make([]float32, in)
 	for i, t := range tensors {
 		for j := range out {
 			t.Row(j, row)
-			d.Weights.SetColumn(i*out+j, row)
+			dense.Weights.SetColumn(i*out+j, row)
 		}
 	}
-	return d
+	return dense
 }
 
 // ignored are tensors that training leaves in files and that are not used here.

@@ -10,15 +10,15 @@ import (
 // ErrCorrupt means that the bytes are not a complete model file.
 var ErrCorrupt = errors.New("modelfile: corrupt")
 
-// Decode decodes a file written by Encode. The matrices share b's memory, so b
+// Decode decodes a file written by Encode. The matrices share data's memory, so data
 // must not change while they are in use. It accepts any bytes: an incomplete
 // or damaged file is ErrCorrupt, and a file of another version is an error
 // that names both versions.
-func Decode(b []byte) (*File, error) {
-	if len(b) < len(magic)+8 || string(b[:len(magic)]) != magic {
+func Decode(data []byte) (*File, error) {
+	if len(data) < len(magic)+8 || string(data[:len(magic)]) != magic {
 		return nil, fmt.Errorf("%w: it does not begin with %s", ErrCorrupt, magic)
 	}
-	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
+	body, sum := data[:len(data)-4], binary.LittleEndian.Uint32(data[len(data)-4:])
 	if checksum(body) != sum {
 		return nil, fmt.Errorf("%w: the checksum differs", ErrCorrupt)
 	}

@@ -54,32 +54,32 @@ func (f *File) Matrix(name string, rows, columns int) (Matrix, error) {
 
 // Encode encodes the file. The same content always gives the same bytes. It
 // fails if a name or piece is longer than 65,535 bytes.
-func Encode(f *File) ([]byte, error) {
-	b := append([]byte(nil), magic...)
-	b = binary.LittleEndian.AppendUint32(b, version)
-	b, err := appendString(b, f.Name)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(f.Pieces)))
-	for _, p := range f.Pieces {
+func Encode(file *File) ([]byte, error) {
+	data := append([]byte(nil), magic...)
+	data = binary.LittleEndian.AppendUint32(data, version)
+	data, err := appendString(data, file.Name)
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(file.Pieces)))
+	for _, p := range file.Pieces {
 		var long error
-		b, long = appendString(b, p.Text)
+		data, long = appendString(data, p.Text)
 		err = errors.Join(err, long)
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(p.Score))
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(p.Score))
 	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(f.Matrices)))
-	for _, m := range f.Matrices {
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(file.Matrices)))
+	for _, m := range file.Matrices {
 		var long error
-		b, long = appendString(b, m.Name)
+		data, long = appendString(data, m.Name)
 		err = errors.Join(err, long)
-		b = append(b, byte(m.kind))
-		b = binary.LittleEndian.AppendUint32(b, uint32(m.Rows))
-		b = binary.LittleEndian.AppendUint32(b, uint32(m.Columns))
-		b = append(b, m.scales...)
-		b = append(b, m.values...)
+		data = append(data, byte(m.kind))
+		data = binary.LittleEndian.AppendUint32(data, uint32(m.Rows))
+		data = binary.LittleEndian.AppendUint32(data, uint32(m.Columns))
+		data = append(data, m.scales...)
+		data = append(data, m.values...)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return binary.LittleEndian.AppendUint32(b, checksum(b)), nil
+	return binary.LittleEndian.AppendUint32(data, checksum(data)), nil
 }
 
 func appendString(b []byte, s string) ([]byte, error) {

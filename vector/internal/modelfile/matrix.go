@@ -47,7 +47,7 @@ func Quantize(rows, columns int, values []float32) Matrix {
 	if columns%Block != 0 {
 		panic(fmt.Sprintf("modelfile: %d columns are not a multiple of the block size %d", columns, Block))
 	}
-	m := Matrix{
+	matrix := Matrix{
 		Rows:    rows,
 		Columns: columns,
 		kind:    kindBlock,
@@ -56,13 +56,13 @@ func Quantize(rows, columns int, values []float32) Matrix {
 	}
 	for len(values) > 0 {
 		scale := blockScale(values[:Block])
-		m.scales = binary.LittleEndian.AppendUint16(m.scales, scale)
+		matrix.scales = binary.LittleEndian.AppendUint16(matrix.scales, scale)
 		for _, v := range values[:Block] {
-			m.values = append(m.values, byte(quantum(v, widen(scale))))
+			matrix.values = append(matrix.values, byte(quantum(v, widen(scale))))
 		}
 		values = values[Block:]
 	}
-	return m
+	return matrix
 }
 
 func mustFill(rows, columns int, values []float32) {

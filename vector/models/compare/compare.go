@@ -36,35 +36,35 @@ type Commands struct{ models.Commands }
 
 // Evaluate reads the documents into a temporary agent, asks the questions with the
 // built-in model and with the named one, and prints how high the answers rank.
-func (c Commands) Evaluate(ctx context.Context, e cli.Evaluation, out io.Writer) (err error) {
-	info, err := c.Library.Info(e.Model)
+func (c Commands) Evaluate(ctx context.Context, evaluation cli.Evaluation, out io.Writer) (err error) {
+	info, err := c.Library.Info(evaluation.Model)
 	if err != nil {
 		return errors.New(agent.Explain(err))
 	}
 	if used := c.Library.Reranker(); info.Kind == pretrained.Reranker && used != info.Name {
 		return fmt.Errorf("searches use the reranker %s: remove it to measure this one", used)
 	}
-	questions, err := readQuestions(e.Questions)
+	questions, err := readQuestions(evaluation.Questions)
 	if err != nil {
-		return fmt.Errorf("%s: %w", e.Questions, err)
+		return fmt.Errorf("%s: %w", evaluation.Questions, err)
 	}
-	b, err := openBench(ctx, c.Library)
+	bench, err := openBench(ctx, c.Library)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		err = errors.Join(err, b.close())
+		err = errors.Join(err, bench.close())
 	}()
-	if err := b.load(ctx, e.Documents); err != nil {
-		return fmt.Errorf("%s: %w", e.Documents, err)
+	if err := bench.load(ctx, evaluation.Documents); err != nil {
+		return fmt.Errorf("%s: %w", evaluation.Documents, err)
 	}
 	for i, q := range questions {
-		if b.sources[q.source] == "" {
-			return fmt.Errorf("%s: question %d: there is no document %s", e.Questions, i+1, q.source)
+		if bench.sources[q.source] == "" {
+			return fmt.Errorf("%s: question %d: there is no document %s", evaluation.Questions, i+1, q.source)
 		}
 	}
-	fmt.Fprintf(out, "%d questions about %d documents\n", len(questions), len(b.sources))
-	return b.report(ctx, info, questions, out)
+	fmt.Fprintf(out, "%d questions about %d documents\n", len(questions), len(bench.sources))
+	return bench.report(ctx, info, questions, out)
 }
 
 // bench is an agent in a temporary data folder.
@@ -142,12 +142,12 @@ func (b *bench) load(ctx context.Context, dir string) error {
 }
 
 func (b *bench) add(ctx context.Context, documents fs.FS, name string) error {
-	f, err := documents.Open(name)
+	file, err := documents.Open(name)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	upload, err := b.db.ReceiveFile(ctx, path.Base(name), "", f, maxDocument)
+	defer file.Close()
+	upload, err := b.db.ReceiveFile(ctx, path.Base(name), "", file, maxDocument)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -163,8 +163,8 @@ func (b *bench) add(ctx context.Context, documents fs.FS, name string) error {
 // report prints a table with a line for each model and mode, and the questions that
 // the named model does not answer.
 func (b *bench) report(ctx context.Context, info models.Info, questions []question, out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODEL\tMODE\tMRR@10\tHIT@1\tHIT@3\tHIT@10")
+	writer := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(writer, "MODEL\tMODE\tMRR@10\tHIT@1\tHIT@3\tHIT@10")
 	line := func(model string, q vector.Query) ([]int, error) {
 		ranks, err := b.ask(ctx, questions, q)
 		if err != nil {
@@ -172,7 +172,7 @@ func (b *bench) report(ctx context.Context, info models.Info, questions []questi
 		}
 		f := figuresOf(ranks)
 		_, err = fmt.Fprintf(
-			w,
+			writer,
 			"%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\n",
 			model, q.Mode, f.mrr, f.hit1, f.hit3, f.hit10,
 		)
@@ -197,7 +197,7 @@ func (b *bench) report(ctx context.Context, info models.Info, questions []questi
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.Flush(), printMissed(out, questions, ranks))
+	return errors.Join(writer.Flush(), printMissed(out, questions, ranks))
 }
 
 // use computes the vectors of all documents with a model.
@@ -249,22 +249,22 @@ type figures struct{ mrr, hit1, hit3, hit10 float64 }
 
 // figuresOf returns the mean of 1/rank, and how many answers are first, among the
 // first three and among the first ten.
-func figuresOf(ranks []int) (f figures) {
+func figuresOf(ranks []int) (figures figures) {
 	one := 1 / float64(len(ranks))
 	for _, rank := range ranks {
 		if rank == 0 {
 			continue
 		}
-		f.mrr += one / float64(rank)
-		f.hit10 += one
+		figures.mrr += one / float64(rank)
+		figures.hit10 += one
 		if rank <= 3 {
-			f.hit3 += one
+			figures.hit3 += one
 		}
 		if rank == 1 {
-			f.hit1 += one
+			figures.hit1 += one
 		}
 	}
-	return f
+	return figures
 }
 
 // printMissed prints the questions whose answer is not among the results.

@@ -29,15 +29,15 @@ type question struct {
 // readQuestions reads a CSV file with the columns question, source and, unless any
 // passage of the source is right, passage.
 func readQuestions(path string) ([]question, error) {
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size() > maxQuestionBytes {
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || info.Size() > maxQuestionBytes {
 		return nil, errors.Join(fmt.Errorf("has more than %d MB", maxQuestionBytes>>20), err)
 	}
-	rows := csv.NewReader(f)
+	rows := csv.NewReader(file)
 	header, err := rows.Read()
 	if err != nil {
 		return nil, err

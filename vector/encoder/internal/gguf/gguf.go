@@ -53,23 +53,23 @@ func Parse(data []byte) (*File, error) {
 		return nil, fmt.Errorf("version %d of GGUF cannot be read: 2 and 3 can", version)
 	}
 	tensors, keys := r.count(maxTensors, "tensors"), r.count(maxKeys, "keys")
-	f := &File{Tensors: tensor.Set{}, values: map[string]value{}}
+	file := &File{Tensors: tensor.Set{}, values: map[string]value{}}
 	for range keys {
 		key := r.text()
 		v := r.value()
-		if _, twice := f.values[key]; twice && r.err == nil {
+		if _, twice := file.values[key]; twice && r.err == nil {
 			r.err = fmt.Errorf("key %.100q occurs twice", key)
 		}
 		if r.err != nil {
 			return nil, r.err
 		}
-		f.values[key] = v
+		file.values[key] = v
 	}
 	entries, err := r.entries(tensors)
 	if err != nil {
 		return nil, err
 	}
-	return f, f.place(entries, data, r.at)
+	return file, file.place(entries, data, r.at)
 }
 
 // entry is a tensor's entry in the header.
@@ -81,9 +81,9 @@ type entry struct {
 }
 
 // entries reads the list of tensors, whose dimensions are stored innermost first.
-func (r *reader) entries(n int) ([]entry, error) {
+func (r *reader) entries(count int) ([]entry, error) {
 	var list []entry
-	for range n {
+	for range count {
 		e := entry{name: r.text()}
 		dims := r.uint32()
 		if dims > 4 && r.err == nil {
@@ -118,28 +118,28 @@ func (f *File) place(entries []entry, data []byte, header int) error {
 	}
 	data = data[start:]
 	var end uint64
-	for _, e := range entries {
-		kind, ok := types[e.kind]
+	for _, entry := range entries {
+		kind, ok := types[entry.kind]
 		if !ok {
 			return fmt.Errorf(
 				"tensor %.100q has type %d, which cannot be read by this program: F32, F16, BF16 and Q8_0 can",
-				e.name, e.kind,
+				entry.name, entry.kind,
 			)
 		}
-		size, err := kind.Bytes(e.shape)
+		size, err := kind.Bytes(entry.shape)
 		switch {
 		case err != nil:
-			return fmt.Errorf("tensor %.100q: %w", e.name, err)
-		case f.Tensors.Has(e.name):
-			return fmt.Errorf("tensor %.100q occurs twice", e.name)
-		case e.offset != end:
-			return fmt.Errorf("tensor %.100q does not begin where the one before ends", e.name)
+			return fmt.Errorf("tensor %.100q: %w", entry.name, err)
+		case f.Tensors.Has(entry.name):
+			return fmt.Errorf("tensor %.100q occurs twice", entry.name)
+		case entry.offset != end:
+			return fmt.Errorf("tensor %.100q does not begin where the one before ends", entry.name)
 		case end > uint64(len(data)) || uint64(size) > uint64(len(data))-end:
-			return fmt.Errorf("tensor %.100q lies outside of the file", e.name)
+			return fmt.Errorf("tensor %.100q lies outside of the file", entry.name)
 		}
-		f.Tensors[e.name] = tensor.New(
+		f.Tensors[entry.name] = tensor.New(
 			kind,
-			e.shape,
+			entry.shape,
 			data[end:end+uint64(size)],
 		)
 		end = up(end + uint64(size))

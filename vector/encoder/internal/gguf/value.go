@@ -44,24 +44,24 @@ type value struct {
 }
 
 // value reads a value. Nested arrays are an error.
-func (r *reader) value() (v value) {
-	v.kind, v.count = r.uint32(), 1
-	if v.kind == typeArray {
-		v.array, v.kind = true, r.uint32()
-		v.count = r.count(maxHeader, "elements in an array")
+func (r *reader) value() (value value) {
+	value.kind, value.count = r.uint32(), 1
+	if value.kind == typeArray {
+		value.array, value.kind = true, r.uint32()
+		value.count = r.count(maxHeader, "elements in an array")
 	}
 	from := r.at
-	if size, fixed := sizes[v.kind]; fixed {
-		r.take(size * uint64(v.count))
-	} else if v.kind == typeText {
-		for i := 0; i < v.count && r.err == nil; i++ {
+	if size, fixed := sizes[value.kind]; fixed {
+		r.take(size * uint64(value.count))
+	} else if value.kind == typeText {
+		for i := 0; i < value.count && r.err == nil; i++ {
 			r.take(r.uint64())
 		}
 	} else if r.err == nil {
-		r.err = fmt.Errorf("a value of type %d cannot be read by this program", v.kind)
+		r.err = fmt.Errorf("a value of type %d cannot be read by this program", value.kind)
 	}
-	v.data = r.data[from:r.at]
-	return v
+	value.data = r.data[from:r.at]
+	return value
 }
 
 // Text returns a text, or "" if there is none.

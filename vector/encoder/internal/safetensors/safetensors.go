@@ -70,19 +70,19 @@ func Parse(data []byte) (tensor.Set, error) {
 // header decodes the entries of a header, apart from its metadata.
 func header(data []byte) (map[string]entry, error) {
 	entries := map[string]entry{}
-	d := json.NewDecoder(bytes.NewReader(data))
-	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
 		return nil, errors.New("the header is not a JSON object")
 	}
-	for d.More() {
-		token, err := d.Token()
+	for decoder.More() {
+		token, err := decoder.Token()
 		name, ok := token.(string)
 		if err != nil || !ok {
 			return nil, errors.New("the header is not a JSON object")
 		}
 		if name == "__metadata__" {
 			var ignored map[string]string
-			if err := d.Decode(&ignored); err != nil {
+			if err := decoder.Decode(&ignored); err != nil {
 				return nil, errors.New("the metadata of the header are not texts")
 			}
 			continue
@@ -91,15 +91,15 @@ func header(data []byte) (map[string]entry, error) {
 			return nil, fmt.Errorf("the header names tensor %.100q twice, or more than %d tensors", name, maxTensors)
 		}
 		var e entry
-		if err := d.Decode(&e); err != nil {
+		if err := decoder.Decode(&e); err != nil {
 			return nil, fmt.Errorf("the header describes tensor %.100q wrongly", name)
 		}
 		entries[name] = e
 	}
-	if _, err := d.Token(); err != nil {
+	if _, err := decoder.Token(); err != nil {
 		return nil, errors.New("the header is not a JSON object")
 	}
-	if _, err := d.Token(); err != io.EOF {
+	if _, err := decoder.Token(); err != io.EOF {
 		return nil, errors.New("the header has data after its JSON object")
 	}
 	return entries, nil
@@ -121,19 +121,19 @@ func place(entries map[string]entry, data []byte) (tensor.Set, error) {
 	set := make(tensor.Set, len(names))
 	var end int64
 	for _, name := range names {
-		e := entries[name]
-		size, err := e.bytes()
+		entry := entries[name]
+		size, err := entry.bytes()
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("tensor %.100q: %w", name, err)
-		case e.Offsets[0] != end:
+		case entry.Offsets[0] != end:
 			return nil, fmt.Errorf("tensor %.100q does not begin where the one before ends", name)
-		case e.Offsets[1]-e.Offsets[0] != size || size > int64(len(data))-end:
+		case entry.Offsets[1]-entry.Offsets[0] != size || size > int64(len(data))-end:
 			return nil, fmt.Errorf("tensor %.100q has another length than its shape, or lies outside of the file", name)
 		}
 		set[name] = tensor.New(
-			kinds[e.Type].kind,
-			e.Shape,
+			kinds[entry.Type].kind,
+			entry.Shape,
 			data[end:end+size],
 		)
 		end += size

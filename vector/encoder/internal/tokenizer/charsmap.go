@@ -75,29 +75,29 @@ func (m *charsmap) normalize(text string) string {
 
 // longest returns the length of the longest text of the map at the beginning of text,
 // and its replacement; 0 if there is none.
-func (m *charsmap) longest(text string) (n int, by []byte) {
+func (m *charsmap) longest(text string) (count int, by []byte) {
 	at := offsetOf(m.units[0])
-	for i := 0; i < len(text); i++ {
-		at ^= uint32(text[i])
+	for index := 0; index < len(text); index++ {
+		at ^= uint32(text[index])
 		if int64(at) >= int64(len(m.units)) {
-			return n, by
+			return count, by
 		}
 		unit := m.units[at]
-		if unit&(1<<31|0xff) != uint32(text[i]) {
-			return n, by
+		if unit&(1<<31|0xff) != uint32(text[index]) {
+			return count, by
 		}
 		at ^= offsetOf(unit)
 		if unit>>8&1 == 0 {
 			continue
 		}
 		if int64(at) >= int64(len(m.units)) {
-			return n, by
+			return count, by
 		}
 		if replaced, ok := m.text(m.units[at] &^ (1 << 31)); ok {
-			n, by = i+1, replaced
+			count, by = index+1, replaced
 		}
 	}
-	return n, by
+	return count, by
 }
 
 // offsetOf returns the distance from a unit to its children.

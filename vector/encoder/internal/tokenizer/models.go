@@ -30,13 +30,13 @@ func (t *Tokenizer) readWordPiece(part json.RawMessage, special map[string]bool)
 	if err := strict(part, &s); err != nil {
 		return err
 	}
-	w := &wordPiece{
+	piece := &wordPiece{
 		ids:     s.Vocab,
 		inside:  map[string]int32{},
 		maxRune: s.MaxRune,
 	}
 	var known bool
-	if w.unknown, known = s.Vocab[s.Unknown]; !known {
+	if piece.unknown, known = s.Vocab[s.Unknown]; !known {
 		return fmt.Errorf("the unknown token %.40q is not in the vocabulary", s.Unknown)
 	}
 	for text, id := range s.Vocab {
@@ -48,15 +48,15 @@ func (t *Tokenizer) readWordPiece(part json.RawMessage, special map[string]bool)
 			delete(s.Vocab, text)
 			continue
 		}
-		w.longest = max(w.longest, len(text))
+		piece.longest = max(piece.longest, len(text))
 		if rest := text[min(len(s.Prefix), len(text)):]; len(rest) > 0 && text[:len(text)-len(rest)] == s.Prefix {
-			w.inside[rest] = id
+			piece.inside[rest] = id
 		}
 	}
 	if s.MaxRune < 1 || s.MaxRune > 10_000 {
 		return errors.New("max_input_chars_per_word is out of range")
 	}
-	t.encode = w.encode
+	t.encode = piece.encode
 	return nil
 }
 

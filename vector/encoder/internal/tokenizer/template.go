@@ -65,13 +65,13 @@ func specials(template []slot) (n int) {
 	return n
 }
 
-func fill(template []slot, a, b []int32) Input {
+func fill(template []slot, numbers, b []int32) Input {
 	var in Input
 	for _, s := range template {
 		ids := []int32{s.id}
 		switch s.text {
 		case 1:
-			ids = a
+			ids = numbers
 		case 2:
 			ids = b
 		}
@@ -84,14 +84,14 @@ func fill(template []slot, a, b []int32) Input {
 }
 
 // readTemplates reads how special tokens are added.
-func (t *Tokenizer) readTemplates(f file) error {
-	kind, err := typeOf(f.PostProcessor)
+func (t *Tokenizer) readTemplates(file file) error {
+	kind, err := typeOf(file.PostProcessor)
 	if err == nil {
 		switch kind {
 		case "TemplateProcessing":
-			err = t.readTemplate(f.PostProcessor)
+			err = t.readTemplate(file.PostProcessor)
 		case "BertProcessing", "RobertaProcessing":
-			err = t.readClassic(f.PostProcessor, kind)
+			err = t.readClassic(file.PostProcessor, kind)
 		default:
 			err = unknownPart(kind)
 		}

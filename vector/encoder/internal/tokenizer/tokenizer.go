@@ -70,8 +70,10 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if err := strict(data, &f); err != nil {
 		return nil, err
 	}
-	t := &Tokenizer{}
-	for _, read := range []func(file) error{t.readModel, t.readNormalizer, t.readSplit, t.readTemplates} {
+	tokenizer := &Tokenizer{}
+	for _, read := range []func(file) error{
+		tokenizer.readModel, tokenizer.readNormalizer, tokenizer.readSplit, tokenizer.readTemplates,
+	} {
 		if err := read(f); err != nil {
 			return nil, err
 		}
@@ -83,9 +85,9 @@ func Parse(data []byte) (*Tokenizer, error) {
 		if a.ID < 0 || a.ID >= maxVocabulary {
 			return nil, fmt.Errorf("added token %.40q has id %d", a.Content, a.ID)
 		}
-		t.size = max(t.size, int(a.ID)+1)
+		tokenizer.size = max(tokenizer.size, int(a.ID)+1)
 	}
-	return t, nil
+	return tokenizer, nil
 }
 
 // Size returns a number that is larger than every id.
@@ -122,20 +124,20 @@ func typeOf(part json.RawMessage) (string, error) {
 }
 
 // readModel reads the vocabulary.
-func (t *Tokenizer) readModel(f file) error {
-	kind, err := typeOf(f.Model)
+func (t *Tokenizer) readModel(file file) error {
+	kind, err := typeOf(file.Model)
 	if err != nil {
 		return fmt.Errorf("model: %w", err)
 	}
 	special := map[string]bool{}
-	for _, a := range f.Added {
+	for _, a := range file.Added {
 		special[a.Content] = true
 	}
 	switch kind {
 	case "WordPiece":
-		err = t.readWordPiece(f.Model, special)
+		err = t.readWordPiece(file.Model, special)
 	case "Unigram":
-		err = t.readUnigram(f.Model, special)
+		err = t.readUnigram(file.Model, special)
 	default:
 		err = unknownPart(kind)
 	}

@@ -92,20 +92,20 @@ func reach(best *step, s step) {
 // retrace follows the best way back from the end of the text and returns the
 // ids in reading order.
 func (v *Vocabulary) retrace(path []step) []int32 {
-	n, last := 0, int32(-1)
+	count, last := 0, int32(-1)
 	for at := len(path) - 1; at > 0; at = int(path[at].from) {
 		if id := path[at].id; id != v.unknown || last != v.unknown {
-			n++
+			count++
 		}
 		last = path[at].id
 	}
-	ids := make([]int32, n)
+	ids := make([]int32, count)
 	last = -1
 	for at := len(path) - 1; at > 0; at = int(path[at].from) {
 		id := path[at].id
 		if id != v.unknown || last != v.unknown {
-			n--
-			ids[n] = id
+			count--
+			ids[count] = id
 		}
 		last = id
 	}

@@ -23,28 +23,28 @@ type GGUF struct {
 }
 
 // put writes numbers, texts and lists of them.
-func put(b *bytes.Buffer, list ...any) {
-	for _, v := range list {
-		switch v := v.(type) {
+func put(buffer *bytes.Buffer, list ...any) {
+	for _, value := range list {
+		switch item := value.(type) {
 		case string:
-			put(b, uint64(len(v)))
-			b.WriteString(v)
+			put(buffer, uint64(len(item)))
+			buffer.WriteString(item)
 		case []string:
-			put(b, uint64(len(v)))
-			for _, s := range v {
-				put(b, s)
+			put(buffer, uint64(len(item)))
+			for _, s := range item {
+				put(buffer, s)
 			}
 		case []int32:
-			put(b, uint64(len(v)))
-			_ = binary.Write(b, binary.LittleEndian, v)
+			put(buffer, uint64(len(item)))
+			_ = binary.Write(buffer, binary.LittleEndian, item)
 		case []float32:
-			put(b, uint64(len(v)))
-			_ = binary.Write(b, binary.LittleEndian, v)
+			put(buffer, uint64(len(item)))
+			_ = binary.Write(buffer, binary.LittleEndian, item)
 		case []byte:
-			put(b, uint64(len(v)))
-			b.Write(v)
+			put(buffer, uint64(len(item)))
+			buffer.Write(item)
 		default:
-			_ = binary.Write(b, binary.LittleEndian, v)
+			_ = binary.Write(buffer, binary.LittleEndian, item)
 		}
 	}
 }
@@ -140,8 +140,8 @@ func appendQ80(data []byte, block []float32) []byte {
 
 // Bytes returns the file.
 func (g *GGUF) Bytes() []byte {
-	var b bytes.Buffer
-	b.WriteString("GGUF")
+	var buffer bytes.Buffer
+	buffer.WriteString("GGUF")
 	version, tensors, keys := g.Version, g.SaysTensors, g.SaysKeys
 	if version == 0 {
 		version = 3
@@ -152,15 +152,15 @@ func (g *GGUF) Bytes() []byte {
 	if keys == 0 {
 		keys = g.nKeys
 	}
-	put(&b, version, tensors, keys)
-	b.Write(g.keys.Bytes())
-	b.Write(g.tensors.Bytes())
-	for b.Len()%32 != 0 {
-		b.WriteByte(0)
+	put(&buffer, version, tensors, keys)
+	buffer.Write(g.keys.Bytes())
+	buffer.Write(g.tensors.Bytes())
+	for buffer.Len()%32 != 0 {
+		buffer.WriteByte(0)
 	}
 	g.align()
-	b.Write(g.data)
-	return b.Bytes()
+	buffer.Write(g.data)
+	return buffer.Bytes()
 }
 
 // The names that llama.cpp's converter gives to tensors, by those of the models.
@@ -198,7 +198,7 @@ func ggufName(name string) string {
 // The positions are only those that the longest input has.
 func (v Variant) GGUF(kind string) *GGUF {
 	const tokens = 40
-	g := &GGUF{}
+	gguf := &GGUF{}
 	pooling := map[string]uint32{"mean": 1, "cls": 2}[v.Pooling]
 	for _, k := range []struct {
 		name  string
@@ -215,9 +215,9 @@ func (v Variant) GGUF(kind string) *GGUF {
 		{"bert.attention.causal", false},
 		{"bert.pooling_type", pooling},
 	} {
-		g.Key(k.name, k.value)
+		gguf.Key(k.name, k.value)
 	}
-	v.ggufTokens(g)
+	v.ggufTokens(gguf)
 	for _, name := range slices.Sorted(maps.Keys(v.Tensors)) {
 		shape, numbers, stored := v.Tensors[name], values(name, v.Tensors[name]), kind
 		if strings.HasPrefix(name, "embeddings.position") {
@@ -230,13 +230,13 @@ func (v Variant) GGUF(kind string) *GGUF {
 		if len(shape) == 1 {
 			stored = "F32"
 		}
-		g.Tensor(ggufName(name), stored, shape, numbers)
+		gguf.Tensor(ggufName(name), stored, shape, numbers)
 	}
-	return g
+	return gguf
 }
 
 // ggufTokens writes the vocabulary of tokenizerOf.
-func (v Variant) ggufTokens(g *GGUF) {
+func (v Variant) ggufTokens(gguf *GGUF) {
 	names, kind := []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]"}, "bert"
 	if v.Type != "" {
 		names, kind = []string{"<pad>", "<unk>", "<s>", "</s>"}, "t5"
@@ -245,16 +245,16 @@ func (v Variant) ggufTokens(g *GGUF) {
 	for i := 4; i < 120; i++ {
 		names, types, scores = append(names, fmt.Sprintf("▁w%d", i)), append(types, 1), append(scores, -1)
 	}
-	g.Key("tokenizer.ggml.model", kind)
-	g.Key("tokenizer.ggml.tokens", names)
-	g.Key("tokenizer.ggml.token_type", types)
+	gguf.Key("tokenizer.ggml.model", kind)
+	gguf.Key("tokenizer.ggml.tokens", names)
+	gguf.Key("tokenizer.ggml.token_type", types)
 	if kind == "t5" {
-		g.Key("tokenizer.ggml.scores", scores)
+		gguf.Key("tokenizer.ggml.scores", scores)
 	}
-	g.Key("tokenizer.ggml.bos_token_id", uint32(2))
-	g.Key("tokenizer.ggml.eos_token_id", uint32(3))
-	g.Key("tokenizer.ggml.seperator_token_id", uint32(3))
-	g.Key("tokenizer.ggml.unknown_token_id", uint32(1))
+	gguf.Key("tokenizer.ggml.bos_token_id", uint32(2))
+	gguf.Key("tokenizer.ggml.eos_token_id", uint32(3))
+	gguf.Key("tokenizer.ggml.seperator_token_id", uint32(3))
+	gguf.Key("tokenizer.ggml.unknown_token_id", uint32(1))
 }
 
 // BuildGGUF writes the file of a model and returns its folder.
