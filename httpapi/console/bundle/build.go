@@ -48,6 +48,14 @@ var targets = []api.Engine{
 	{Name: api.EngineSafari, Version: "17.5"},
 }
 
+// together names, by page, files that most of its lazily loaded parts import. All are in
+// one file, which is loaded with the page, instead of a small file for each combination.
+var together = map[string][]string{
+	"workflow.tsx": {
+		"components.tsx", "lazy.tsx", "run.ts", "selection.ts", "state.ts", "viewsegments.tsx", "zone.ts",
+	},
+}
+
 // buildApp builds the files of dist/app, by name: main.js and main.css, a script and a
 // style sheet for each page, and the files of the live view, of the widget and of
 // src/lazy. A page is loaded when it is first shown; code that it shares with others
@@ -95,8 +103,13 @@ func buildApp(root string) (map[string][]byte, error) {
 // build bundles one entry; the resulting files are named after it. What the entry loads
 // with import() goes into separate files, as does code that several of these share.
 func build(entry string, plugin api.Plugin) (map[string][]byte, error) {
+	var shared []string
+	for _, name := range together[filepath.Base(entry)] {
+		shared = append(shared, filepath.Join(filepath.Dir(entry), "..", "editor", name))
+	}
 	result := api.Build(api.BuildOptions{
 		EntryPoints:       []string{entry},
+		Inject:            shared,
 		Bundle:            true,
 		Format:            api.FormatESModule,
 		Platform:          api.PlatformBrowser,

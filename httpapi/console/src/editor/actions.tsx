@@ -1,33 +1,12 @@
 // What the toolbar, the canvas and the keyboard do with the graph.
 import { tell } from "../ui";
-import {
-  copyText,
-  type Editor,
-  type GraphNode,
-  type NodeType,
-  outputHandles,
-  type Point,
-  removeFrom,
-  sourceHandleOf,
-  tidy,
-  typeOf,
-} from "./index";
-import type { CanvasActions, Flow } from "./canvas";
+import type { CanvasActions } from "./canvasnode";
+import { type NodeType, typeOf } from "./catalog";
+import { copyText, type GraphNode, outputHandles, type Point, removeFrom, sourceHandleOf } from "./graph";
+import { tidy } from "./layout";
 import { loadDialogs, loadPasting, openEditorDialog, openPalette } from "./lazy";
-import type { TestMode } from "./starttest";
-
-/** The editor's page, as far as actions need it: values that change are read when an action runs. */
-export type EditorView = {
-  editor: Editor;
-  /** The canvas's view of the graph; null while the outline is shown. */
-  flow: () => Flow | null;
-  /** The element that shows the graph. */
-  element: () => HTMLElement | null | undefined;
-  /** The position of the mouse over the graph, in the window. */
-  mouse: () => Point;
-  editable: boolean;
-  runTest: (mode: TestMode, nodeId?: string) => unknown;
-};
+import type { Editor } from "./state";
+import type { EditorView } from "./view";
 
 const noteOffset = { x: 120, y: 60 }; // half the size of a new note
 const panDuration = 200;

@@ -4,19 +4,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, asError, get, href, path, post, useQuery } from "../data";
 import { Button, Dialog, Icon, Load, tell } from "../ui";
-import {
-  catalog,
-  type Doc,
-  type Editor,
-  type GraphNode,
-  type Issue,
-  type NodeType,
-  readGraph,
-  type Schema,
-  type StoredGraph,
-  tidy,
-  writeGraph,
-} from "./index";
+import { catalog, type NodeType, type Schema } from "./catalog";
+import { type Doc, type GraphNode, readGraph, type StoredGraph, writeGraph } from "./graph";
+import { tidy } from "./layout";
+import type { Editor, Issue } from "./state";
 
 const maxSentence = 4000; // characters
 const maxRecords = 30; // of each kind, listed for the model

@@ -2,9 +2,10 @@
 import type { ComponentChildren } from "preact";
 
 import { Button } from "../ui";
-import { type Editor, GraphJson, Problems, TestPanel, Versions } from "./index";
 import type { RunTest } from "./effects";
+import { GraphJson, Problems, TestPanel, Versions } from "./panels";
 import type { TestState } from "./starttest";
+import type { Editor } from "./state";
 import type { StoredWorkflow } from "./storedworkflow";
 
 /** The tab of the bottom panel; empty while it is closed. */

@@ -4,7 +4,6 @@ import {
   type Connection,
   type FinalConnectionState,
   ReactFlow,
-  type ReactFlowInstance,
   ReactFlowProvider,
   SelectionMode,
   useReactFlow,
@@ -12,17 +11,6 @@ import {
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 
-import {
-  defaultHandle,
-  type Editor,
-  isNote,
-  newEdge,
-  nodeDataType,
-  nodeWidth,
-  noteNodeId,
-  outputHandles,
-  typeOf,
-} from "./index";
 import {
   useCenteredView,
   useEdges,
@@ -32,15 +20,16 @@ import {
   usePanning,
   useSelectionInView,
 } from "./canvashooks";
-import { GraphMap } from "./minimap";
-import { type CanvasItem, type EdgeShape, edgeShapes, nodeShapes } from "./shapes";
 import { type CanvasActions, edgeTypes, nodeTypes, Shared } from "./canvasnode";
+import { nodeDataType, typeOf } from "./catalog";
+import { defaultHandle, isNote, newEdge, noteNodeId, outputHandles } from "./graph";
+import { nodeWidth } from "./layout";
+import { GraphMap } from "./minimap";
+import { type CanvasItem, type EdgeShape, edgeShapes, type Flow, nodeShapes } from "./shapes";
+import type { Editor } from "./state";
 
 export { detailOf } from "./detail";
 export { edgeShapes, nodeShapes };
-export type { CanvasActions };
-/** The instance of the library, which moves the view. */
-export type Flow = ReactFlowInstance<CanvasItem, EdgeShape>;
 type CanvasProps = { editor: Editor; actions: CanvasActions; minimap?: boolean; onReady?: (flow: Flow) => void };
 
 const grid = 10;

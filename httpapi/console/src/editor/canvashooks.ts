@@ -3,9 +3,11 @@ import { applyNodeChanges, type EdgeChange, type NodeChange, useStoreApi, useUpd
 import type { RefObject } from "preact";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import { catalog, type Editor, type GraphNode, heightOf, nodeWidth, outputHandles } from "./index";
-import type { Flow } from "./canvas";
-import { type CanvasItem, type EdgeShape, edgeShapes, nodeShapes } from "./shapes";
+import { catalog } from "./catalog";
+import { type GraphNode, outputHandles } from "./graph";
+import { heightOf, nodeWidth } from "./layout";
+import { type CanvasItem, type EdgeShape, edgeShapes, type Flow, nodeShapes } from "./shapes";
+import type { Editor } from "./state";
 
 const revealDelay = 60; // milliseconds, after which the panel of the node is open
 const panDuration = 200;

@@ -17,10 +17,12 @@ import { memo } from "preact/compat";
 import { useContext, useState } from "preact/hooks";
 
 import { Icon, type IconName, Name, span } from "../ui";
-import { type AddTarget, defaultHandle, Editor, type GraphNode, groupClass, type Issue, type Mark } from "./index";
+import { groupClass } from "./catalog";
 import { detailOf } from "./detail";
+import { defaultHandle, type GraphNode } from "./graph";
 import { NoteNode } from "./notes";
 import { type EdgeShape, type NodeData, type NodeShape, shownHandles } from "./shapes";
+import { type AddTarget, Editor, type Issue, type Mark } from "./state";
 
 /** What the canvas does with nodes; without add it is read-only. */
 export type CanvasActions = {

@@ -3,8 +3,9 @@ import { signal } from "@preact/signals";
 
 import { get } from "../data";
 import type { IconName } from "../ui";
-import type { Data } from "./graph";
 
+/** The fields of a node, by name. */
+export type Data = Record<string, unknown>;
 /** The JSON Schema of a field, with the hints for its form: x-order, x-widget and so on. */
 export type Schema = {
   type?: string | string[];

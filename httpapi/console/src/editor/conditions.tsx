@@ -4,10 +4,11 @@ import { useContext } from "preact/hooks";
 
 import { AddRow, Button, Segments } from "../ui";
 import { type RowCondition, rowOperators, unary as unaryRowOperators } from "../parts/rowconditions";
-import type { Editor, GraphNode } from "./index";
+import type { GraphNode } from "./graph";
+import { JsonField, parseOrText } from "./jsonfield";
+import type { Editor } from "./state";
 import { hasTemplate } from "./template";
 import { NodeContext, ValueField } from "./templatefield";
-import { JsonField, parseOrText } from "./jsonfield";
 
 type FieldProps = {
   value: unknown;

@@ -3,7 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, path } from "../data";
 import { Button, Dialog, ErrorCard, Name, Segments, Skeleton, When } from "../ui";
-import { type Doc, type Editor, type GraphEdge, type GraphNode, readGraph } from "./index";
+import { type Doc, type GraphEdge, type GraphNode, readGraph } from "./graph";
+import type { Editor } from "./state";
 
 type NodesAndEdges = { nodes: GraphNode[]; edges: GraphEdge[] };
 

@@ -1,5 +1,7 @@
 // The second line of a node, which says what the node does.
-import { fieldsOf, type GraphNode, type NodeType, type Schema, shortText, typeName } from "./index";
+import { fieldsOf, type NodeType, type Schema } from "./catalog";
+import type { GraphNode } from "./graph";
+import { shortText, typeName } from "./names";
 
 const maxLength = 80;
 const operatorSigns: Record<string, string> = { equals: "=", not_equals: "≠", gt: ">", gte: "≥", lt: "<", lte: "≤" };

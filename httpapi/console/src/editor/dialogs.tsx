@@ -17,21 +17,13 @@ import {
   TextField,
   When,
 } from "../ui";
-import {
-  defaultHandle,
-  type Editor,
-  type Graph,
-  type GraphNode,
-  outputHandles,
-  readGraph,
-  setMetadata,
-  typeName,
-  typeOf,
-  WebhookCall,
-  withPositions,
-  writeGraph,
-} from "./index";
+import { typeOf } from "./catalog";
+import { WebhookCall } from "./components";
 import type { Draft } from "./drafts";
+import { defaultHandle, type Graph, type GraphNode, outputHandles, readGraph, setMetadata, writeGraph } from "./graph";
+import { withPositions } from "./layout";
+import { typeName } from "./names";
+import type { Editor } from "./state";
 import type { WebhookWorkflow } from "./webhook";
 
 /** The name and description of the workflow, and how its executions run. */

@@ -1,5 +1,6 @@
 // The differences between two versions of a graph: nodes, their fields, and edges.
-import { catalog, type GraphEdge, type GraphNode, sourceHandleOf, typeOf } from "./index";
+import { catalog, typeOf } from "./catalog";
+import { type GraphEdge, type GraphNode, sourceHandleOf } from "./graph";
 
 /** How a node or an edge differs from the older version. */
 export type Change = "added" | "changed" | "removed";

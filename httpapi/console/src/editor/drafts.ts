@@ -1,7 +1,7 @@
 // Drafts: unsaved changes, stored in this browser for each workflow and editor with the version
 // that they are based on, and offered again after a reload or a crash. The draft of an editor
 // that is open in another tab is not offered.
-import type { Doc } from "./index";
+import type { Doc } from "./graph";
 
 const database = "satchel.workflows";
 const storeName = "drafts";

@@ -3,34 +3,31 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 
 import { agentId, type API, asError, get, href, mayEdit, path, route, setQuery } from "../data";
 import { ErrorCard, openDialog, Skeleton, tell } from "../ui";
-import type { AIDraft } from "./ai";
 import { editorActions, type EditorActions } from "./actions";
-import {
-  AIDraftBanner,
-  DraftOffer,
-  Editor,
-  fingerprint,
-  loadCatalog,
-  NodePanel,
-  NodeShelf,
-  useSelectionInAddress,
-  withPositions,
-  workflowPath,
-  zone,
-} from "./index";
+import type { AIDraft } from "./ai";
 import { BottomPanel, type BottomTab } from "./bottompanel";
-import type { Flow } from "./canvas";
+import { loadCatalog } from "./catalog";
 import { type Draft, dropDraft, openDraft, type OpenDraft, readDraft } from "./drafts";
 import { useDraft, usePreload, useSamples, useTests, useValidation } from "./effects";
+import { fingerprint } from "./graph";
 import { GraphView } from "./graphview";
 import { editorKeys } from "./keys";
+import { withPositions } from "./layout";
 import { openEditorDialog, startTests } from "./lazy";
+import { AIDraftBanner, DraftOffer, NodePanel, NodeShelf } from "./panels";
+import { workflowPath } from "./run";
+import { useSelectionInAddress } from "./selection";
 import type { TestMode } from "./starttest";
+import type { Flow } from "./shapes";
+import { Editor } from "./state";
 import { readDoc, type StoredWorkflow, useStoredWorkflow } from "./storedworkflow";
 import { Toolbar } from "./toolbar";
+import { zone } from "./zone";
 
 // Used by other files of the console and by tests.
-export { copyText, namesOf, readCopy, readGraph, removeFrom, tidy, writeGraph } from "./index";
+export { copyText, readCopy, readGraph, removeFrom, writeGraph } from "./graph";
+export { tidy } from "./layout";
+export { namesOf } from "./names";
 
 type Loaded = { workflow: API.Workflow; editor: Editor; draft?: Draft };
 

@@ -3,22 +3,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, get, path, post } from "../data";
 import { whenIdle } from "../parts/later";
-import {
-  type Editor,
-  fieldsOf,
-  GraphJson,
-  type Issue,
-  NodePanel,
-  type Preview,
-  Problems,
-  readExecution,
-  TestPanel,
-  typeOf,
-  Versions,
-} from "./index";
+import { fieldsOf, typeOf } from "./catalog";
 import type { OpenDraft } from "./drafts";
 import { loadExecute, loadPalette, loadPasting, loadTesting, startTests } from "./lazy";
+import { GraphJson, NodePanel, Problems, TestPanel, Versions } from "./panels";
+import { type Preview, readExecution } from "./run";
 import type { TestMode, TestState } from "./starttest";
+import type { Editor, Issue } from "./state";
 
 const validationDelay = 400; // milliseconds after the last change
 const draftDelay = 250;

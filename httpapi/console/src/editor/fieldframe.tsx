@@ -1,7 +1,7 @@
 // What surrounds the control of each field of a node, and what the controls are given.
 import type { ComponentChildren } from "preact";
 
-import type { Schema } from "./index";
+import type { Schema } from "./catalog";
 
 /** A field of a node's data. */
 export type FieldProps = {

@@ -3,7 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useContext, useId } from "preact/hooks";
 
 import { FormFields } from "../parts/formfields";
-import { fieldsOf, OutputSchemaField, type Schema } from "./index";
+import { later } from "../parts/later";
+import { fieldsOf, type Schema } from "./catalog";
 import { CasesField, ConditionsField, RowConditionsField } from "./conditions";
 import { type ControlProps, FieldFrame, type FieldProps, hasType } from "./fieldframe";
 import { JsonField } from "./jsonfield";
@@ -13,6 +14,9 @@ import { ReferenceField } from "./referencefield";
 import { BooleanField, ChipsField, ChoiceField, NumberField, ScriptField, SecretField } from "./simplefields";
 import { SqlField } from "./sqlfield";
 import { asText, NodeContext, TemplateField } from "./templatefield";
+
+/** Builds the schema of a model's answer. */
+const OutputSchemaField = later(() => import("./schemafield").then((m) => m.OutputSchemaField));
 
 /** The fields of a form that people fill in. */
 function FormFieldsField({ value, onChange, path, issue }: ControlProps) {

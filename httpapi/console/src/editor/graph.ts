@@ -1,12 +1,10 @@
 // The graph of a workflow in the editor. Properties of nodes and edges that the editor does not
 // know are kept.
 import type { API } from "../data";
-import type { NodeType } from "./catalog";
+import type { Data, NodeType } from "./catalog";
 
 /** A position on the canvas, in pixels. */
 export type Point = { x: number; y: number };
-/** The fields of a node, by name. */
-export type Data = Record<string, unknown>;
 /**
  * What the editor stores with a node: its pinned output, which tests use instead of running it, a note below it, and
  * with the first node the notes on the canvas.

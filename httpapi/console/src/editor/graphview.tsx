@@ -1,8 +1,10 @@
 // The middle of the editor: the graph as a canvas or an outline, and its tools.
 import { Button } from "../ui";
 import type { EditorActions } from "./actions";
-import { Canvas, type Editor, Outline, ViewSegments } from "./index";
-import type { Flow } from "./canvas";
+import { Canvas, Outline } from "./components";
+import type { Flow } from "./shapes";
+import type { Editor } from "./state";
+import { ViewSegments } from "./viewsegments";
 
 type GraphViewProps = {
   editor: Editor;

@@ -1,6 +1,6 @@
 // Problems of the graph that the service found.
 import { ApiError } from "../data";
-import type { Issue } from "./index";
+import type { Issue } from "./state";
 
 /** The problems of a graph that an error of the API lists; empty for other errors. */
 export function issuesOf(error: unknown): Issue[] {

@@ -1,6 +1,7 @@
 // The keys of the editor.
 import { tell } from "../ui";
-import { type Editor, noteNodeId, setMetadata } from "./index";
+import { noteNodeId, setMetadata } from "./graph";
+import type { Editor } from "./state";
 
 type Actions = {
   remove: (ids: Set<string>) => void;

@@ -2,8 +2,9 @@
 import type { VNode } from "preact";
 
 import { openDialog, tell } from "../ui";
-import type { Editor, NodeType } from "./index";
+import type { NodeType } from "./catalog";
 import type { TestState } from "./starttest";
+import type { Editor } from "./state";
 
 /** Loads the smaller dialogs of the editor. */
 export const loadDialogs = () => import("./dialogs");

@@ -4,7 +4,8 @@ import { Panel, useReactFlow, useStore, useViewport } from "@xyflow/react";
 import { memo } from "preact/compat";
 import { useMemo, useRef } from "preact/hooks";
 
-import { nodeHeight, nodeWidth, type Point } from "./index";
+import type { Point } from "./graph";
+import { nodeHeight, nodeWidth } from "./layout";
 import type { CanvasItem } from "./shapes";
 
 const mapWidth = 150;

@@ -1,25 +1,21 @@
 // The fields of a node in its panel.
 import { useState } from "preact/hooks";
 
+import { later } from "../parts/later";
 import { Badge, Button, Segments, TextArea, TextField } from "../ui";
-import {
-  catalog,
-  type Data,
-  type Editor,
-  fieldsOf,
-  type GraphNode,
-  type NodeType,
-  setMetadata,
-  TryNode,
-  typeOf,
-  WebhookCall,
-} from "./index";
-import { needText } from "./needs";
+import { catalog, type Data, fieldsOf, type NodeType, typeOf } from "./catalog";
+import { WebhookCall } from "./components";
 import { Fields, SchemaField } from "./fields";
-import type { WebhookWorkflow } from "./webhook";
+import { type GraphNode, setMetadata } from "./graph";
 import { JsonField } from "./jsonfield";
-import type { LoadTests } from "./trynode";
 import { loadPasting } from "./lazy";
+import { needText } from "./needs";
+import type { Editor } from "./state";
+import type { LoadTests } from "./trynode";
+import type { WebhookWorkflow } from "./webhook";
+
+/** Sends the request of a node once. */
+const TryNode = later(() => import("./trynode").then((m) => m.TryNode));
 
 /** The types of nodes that send a request, which can be tried. */
 const requestTypes = new Set(["http-request", "operation"]);

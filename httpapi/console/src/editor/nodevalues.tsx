@@ -3,11 +3,12 @@ import { useEffect, useState } from "preact/hooks";
 
 import { asError } from "../data";
 import { Badge, Button, JsonTree, Name, span, tell } from "../ui";
-import { type Editor, type GraphNode, setMetadata } from "./index";
+import { type GraphNode, setMetadata } from "./graph";
 import { JsonField } from "./jsonfield";
+import { loadPasting } from "./lazy";
 import { PathTree } from "./pathtree";
 import { sampleOf, scopeOf } from "./samples";
-import { loadPasting } from "./lazy";
+import type { Editor } from "./state";
 
 type NodeProps = { editor: Editor; node: GraphNode };
 

@@ -4,8 +4,9 @@ import { memo } from "preact/compat";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { Icon } from "../ui";
-import { type Editor, type Note, noteColors, smallestNote } from "./index";
+import { type Note, noteColors, smallestNote } from "./graph";
 import type { NoteShape } from "./shapes";
+import type { Editor } from "./state";
 
 const maxLength = 4000;
 

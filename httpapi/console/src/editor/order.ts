@@ -1,5 +1,5 @@
 // The order of the results of an execution.
-import { iterationPath, type NodeResult } from "./index";
+import { iterationPath, type NodeResult } from "./run";
 
 /** The keys by which results are sorted. */
 function sortKeys(result: NodeResult): { startedAt: number; iterations: number[] } {

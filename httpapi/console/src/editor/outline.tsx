@@ -1,17 +1,9 @@
 // The graph as a nested list, for phones and screen readers.
 import { Button, Icon, Name } from "../ui";
+import { groupClass, typeOf } from "./catalog";
 import { detailOf } from "./detail";
-import {
-  type AddTarget,
-  defaultHandle,
-  type Editor,
-  type GraphEdge,
-  type GraphNode,
-  groupClass,
-  outputHandles,
-  sourceHandleOf,
-  typeOf,
-} from "./index";
+import { defaultHandle, type GraphEdge, type GraphNode, outputHandles, sourceHandleOf } from "./graph";
+import type { AddTarget, Editor } from "./state";
 
 /** A node in the outline: the output that leads to it, and whether it is listed above already. */
 type Row = { node: GraphNode; handle: string; depth: number; repeated: boolean };

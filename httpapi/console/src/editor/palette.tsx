@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, get, path } from "../data";
 import { Dialog, Icon } from "../ui";
-import { catalog, groupClass, nodeDataType, type NodeType } from "./index";
+import { catalog, groupClass, nodeDataType, type NodeType } from "./catalog";
 import { needText } from "./needs";
 import { searchTypes } from "./search";
 

@@ -2,15 +2,16 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { Button, Menu, type MenuItem } from "../ui";
-import { type Editor, type GraphNode, setMetadata } from "./index";
 import { focusField } from "./focusfield";
-import type { WebhookWorkflow } from "./webhook";
+import { type GraphNode, setMetadata } from "./graph";
 import { NodeFields } from "./nodefields";
 import { NodeInput, NodeJson, NodeOutput } from "./nodevalues";
-import { sampleOf } from "./samples";
 import { PanelHead } from "./panelhead";
+import { sampleOf } from "./samples";
+import type { Editor } from "./state";
 import { NodeContext } from "./templatefield";
 import type { LoadTests } from "./trynode";
+import type { WebhookWorkflow } from "./webhook";
 
 // Used by tests.
 export { fill, suggest } from "./template";

@@ -2,7 +2,9 @@
 import type { ComponentChildren } from "preact";
 
 import { Button, Icon, Name } from "../ui";
-import { type GraphNode, groupClass, typeName, typeOf } from "./index";
+import { groupClass, typeOf } from "./catalog";
+import type { GraphNode } from "./graph";
+import { typeName } from "./names";
 
 type PanelHeadProps = {
   node: GraphNode;

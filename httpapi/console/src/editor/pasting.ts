@@ -1,20 +1,10 @@
 // Pasting nodes: their new ids and positions, and nodes that were copied in n8n.
 import { agentId, path, post } from "../data";
 import { plural, tell } from "../ui";
-import type { EditorView } from "./actions";
-import {
-  freshId,
-  type Graph,
-  type GraphNode,
-  nodeHeight,
-  nodeWidth,
-  noteNodeId,
-  type Point,
-  readCopy,
-  readGraph,
-  withPositions,
-} from "./index";
+import { freshId, type Graph, type GraphNode, noteNodeId, type Point, readCopy, readGraph } from "./graph";
+import { nodeHeight, nodeWidth, withPositions } from "./layout";
 import { renameIn } from "./rename";
+import type { EditorView } from "./view";
 
 export { renameNode } from "./rename";
 

@@ -1,6 +1,7 @@
 // The list of problems of the graph; each opens the field that it is about.
 import { Icon, Name } from "../ui";
-import { type Editor, type Issue, typeOf } from "./index";
+import { typeOf } from "./catalog";
+import type { Editor, Issue } from "./state";
 
 /** Selects the node or edge of a problem and focuses the field. */
 function showIssue(editor: Editor, issue: Issue) {

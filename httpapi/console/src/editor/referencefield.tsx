@@ -2,12 +2,15 @@
 import { useContext, useEffect, useId, useState } from "preact/hooks";
 
 import { agentId, get, path } from "../data";
-import { type ControlProps, hasType } from "./fieldframe";
+import { later } from "../parts/later";
 import { openDialog } from "../ui";
 import { typeOf } from "./catalog";
-import { ConnectDialog } from "./components";
+import { type ControlProps, hasType } from "./fieldframe";
 import { hasTemplate } from "./template";
 import { asText, NodeContext } from "./templatefield";
+
+/** The form of a new channel. */
+const ConnectDialog = later(() => import("../pages/channels/connect").then((m) => m.ConnectDialog));
 
 /** A record as its list in the API has it. */
 type ListedRecord = { id?: string; name: string; title?: string; url?: string };

@@ -1,5 +1,6 @@
 // Renaming node ids in edges, templates and scripts.
-import { type Data, type Graph, type GraphNode, typeOf } from "./index";
+import { type Data, typeOf } from "./catalog";
+import type { Graph, GraphNode } from "./graph";
 import { writePath } from "./template";
 import { Parser } from "./templateparser";
 

@@ -1,5 +1,7 @@
 // Sample values of nodes, with which templates are suggested and filled in the editor.
-import { type Editor, type Graph, type GraphEdge, type GraphNode, typeOf } from "./index";
+import { typeOf } from "./catalog";
+import type { Graph, GraphEdge, GraphNode } from "./graph";
+import type { Editor } from "./state";
 import { fill } from "./template";
 
 /** The types of nodes that pass their input on. */

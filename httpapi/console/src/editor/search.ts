@@ -1,5 +1,5 @@
 // Finding types of nodes by words.
-import { catalog, type NodeType } from "./index";
+import { catalog, type NodeType } from "./catalog";
 
 /** Scores how well a type fits a word: its label counts more than its synonyms, these more than the rest. */
 function scoreOf(type: NodeType, word: string): number {

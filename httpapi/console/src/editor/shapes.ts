@@ -1,22 +1,20 @@
 // The nodes and edges of a graph as the canvas's library renders them. Those that have not
 // changed stay the same objects, because the library compares by identity.
-import { type Edge, MarkerType, type Node, Position } from "@xyflow/react";
+import { type Edge, MarkerType, type Node, Position, type ReactFlowInstance } from "@xyflow/react";
 
+import { catalog, type NodeType } from "./catalog";
 import {
-  catalog,
   defaultHandle,
-  type Editor,
   type GraphEdge,
   type GraphNode,
-  nodeHeight,
-  type NodeType,
-  nodeWidth,
   type Note,
   noteNodeId,
   outputHandles,
   sourceHandleOf,
-  typeName,
-} from "./index";
+} from "./graph";
+import { nodeHeight, nodeWidth } from "./layout";
+import { typeName } from "./names";
+import type { Editor } from "./state";
 
 /** What the canvas needs to show a node. */
 export type NodeData = {
@@ -34,6 +32,8 @@ export type NoteShape = Node<{ note: Note; editor: Editor }, "note">;
 export type CanvasItem = NodeShape | NoteShape;
 /** An edge of the canvas. */
 export type EdgeShape = Edge<Record<string, unknown>, "step">;
+/** The instance of the library, which moves the view. */
+export type Flow = ReactFlowInstance<CanvasItem, EdgeShape>;
 
 // Sizes in pixels, as in editor.css.
 const handleSize = 12;

@@ -1,19 +1,18 @@
 // Starts tests of the graph that is edited, and follows them.
 import { agentId, ApiError, asError, path, post } from "../data";
 import { plural } from "../ui";
+import { issuesOf } from "./issues";
 import {
-  type Editor,
   type Execution,
   follow,
   hasEnded,
-  type Issue,
   marksOf,
   type NodeResult,
   oncePerFrame,
   readExecution,
   resultKey,
-} from "./index";
-import { issuesOf } from "./issues";
+} from "./run";
+import type { Editor, Issue } from "./state";
 
 /** What is tested: the whole graph, what leads to a node, or one node. */
 export type TestMode = "all" | "to" | "node";

@@ -3,9 +3,8 @@
 import { computed, signal } from "@preact/signals";
 
 import type { API } from "../data";
-import { newData, type NodeType, typeOf } from "./catalog";
+import { type Data, newData, type NodeType, typeOf } from "./catalog";
 import {
-  type Data,
   defaultHandle,
   type Doc,
   fingerprint,

@@ -3,10 +3,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, get, go, href, onChange, path, post, put, setQuery } from "../data";
 import { openDialog, tell } from "../ui";
-import { type Doc, type Editor, fingerprint, readGraph, withPositions, workflowPath, writeGraph } from "./index";
 import type { ConflictDialogProps } from "./conflict";
 import type { OpenDraft } from "./drafts";
+import { type Doc, fingerprint, readGraph, writeGraph } from "./graph";
 import { issuesOf } from "./issues";
+import { withPositions } from "./layout";
+import { workflowPath } from "./run";
+import type { Editor } from "./state";
 
 /** How a workflow is saved: the status it gets, the version it replaces, and a note about the change. */
 export type SaveOptions = { status?: string; version?: number; note?: string };

@@ -1,5 +1,5 @@
 // Templates: their paths and filters, filling them, and suggestions while one is typed.
-import type { Editor } from "./index";
+import type { Editor } from "./state";
 import { applyFilter, asText, type Operand } from "./templatefilters";
 import { parse, Parser, type Expression, type Path } from "./templateparser";
 import { zone } from "./zone";

@@ -3,8 +3,9 @@ import { createContext } from "preact";
 import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { useTyped } from "../parts/typed";
-import { Editor, type GraphNode } from "./index";
+import type { GraphNode } from "./graph";
 import { scopeOf } from "./samples";
+import { Editor } from "./state";
 import { fill, hasTemplate, labelsOf, suggest, type Filled, type Suggestion } from "./template";
 
 /** The node whose fields are shown. */

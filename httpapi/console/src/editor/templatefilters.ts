@@ -1,6 +1,8 @@
 // The filters of templates, which do what those of the service do (agent/template/filter.go).
 import { formatDate } from "./templatedate";
-import type { Call } from "./templateparser";
+
+/** A filter with its argument; null and undefined are different arguments. */
+export type Call = { name: string; argument?: unknown };
 
 /** A value on its way through filters; missing: there is none, and value stands in its place. */
 export type Operand = { value: unknown; missing?: boolean };

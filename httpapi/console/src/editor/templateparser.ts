@@ -1,12 +1,9 @@
 // The grammar of templates, which is that of the service (agent/template): both read
 // agent/template/testdata/cases.json.
-import { filterTakes } from "./templatefilters";
+import { type Call, filterTakes } from "./templatefilters";
 
 /** Where a value is in another: names of members, and indexes, which may also be names. */
 export type Path = (string | number)[];
-
-/** A filter with its argument; null and undefined are different arguments. */
-export type Call = { name: string; argument?: unknown };
 
 /** What is between {{ and }}: a path or a quoted text, and filters. */
 export type Expression = { source: string; path?: Path; literal?: string; filters: Call[] };

@@ -5,19 +5,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { agentId, get, href, path, post } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
 import { Decision } from "../parts/decision";
-import {
-  type Editor,
-  executionPath,
-  type GraphNode,
-  iterationLabel,
-  iterationPath,
-  type NodeResult,
-  readExecution,
-  resultKey,
-  typeOf,
-} from "./index";
+import { typeOf } from "./catalog";
+import type { GraphNode } from "./graph";
 import { inOrder } from "./order";
+import { executionPath, iterationLabel, iterationPath, type NodeResult, readExecution, resultKey } from "./run";
 import type { TestMode, TestState } from "./starttest";
+import type { Editor } from "./state";
 
 const maxResults = 200;
 const maxNames = 5; // names of nodes with effects that are listed

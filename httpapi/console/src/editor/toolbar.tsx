@@ -5,8 +5,8 @@ import { agentId, go, href } from "../data";
 import { Others } from "../parts/presence";
 import { Badge, Button, Icon, Menu, type MenuItem, Name, openDialog, When } from "../ui";
 import type { EditorActions } from "./actions";
-import type { Editor } from "./index";
 import { loadDialogs, loadExecute, openEditorDialog } from "./lazy";
+import type { Editor } from "./state";
 import type { StoredWorkflow } from "./storedworkflow";
 
 const readOnlyReason = "You have read-only access.";

@@ -3,9 +3,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, href, useQuery } from "../data";
 import { Badge, Button, ErrorCard, JsonTree, span } from "../ui";
-import { type Editor, executionPath, type GraphNode, type NodeResult } from "./index";
+import type { GraphNode } from "./graph";
 import { PathTree } from "./pathtree";
+import { executionPath, type NodeResult } from "./run";
 import type { tests, TestState } from "./starttest";
+import type { Editor } from "./state";
 
 /** Loads what starts a test; refresh is called with its state. */
 export type LoadTests = (refresh: (state: TestState) => void) => Promise<ReturnType<typeof tests>>;

@@ -22,20 +22,8 @@ import {
   tell,
   When,
 } from "../ui";
-import {
-  Canvas,
-  defaultHandle,
-  Editor,
-  type Graph,
-  type GraphEdge,
-  type GraphNode,
-  namesOf,
-  readGraph,
-  sourceHandleOf,
-  typeOf,
-  withPositions,
-  workflowPath,
-} from "./index";
+import { typeOf } from "./catalog";
+import { Canvas } from "./components";
 import {
   type Change,
   type EdgeChange,
@@ -48,6 +36,11 @@ import {
   type NodeChange,
   nodeChanges,
 } from "./diff";
+import { defaultHandle, type Graph, type GraphEdge, type GraphNode, readGraph, sourceHandleOf } from "./graph";
+import { withPositions } from "./layout";
+import { namesOf } from "./names";
+import { workflowPath } from "./run";
+import { Editor } from "./state";
 
 type StoredVersion = API.Workflow & Graph;
 

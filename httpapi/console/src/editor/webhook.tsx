@@ -1,7 +1,7 @@
 // How the webhook of a workflow is called.
 import { absolute, agent, agentId, type API } from "../data";
 import { CopyButton } from "../ui";
-import type { GraphNode } from "./index";
+import type { GraphNode } from "./graph";
 
 /** The properties of a workflow that its webhook depends on. */
 export type WebhookWorkflow = Pick<API.Workflow, "id" | "status">;

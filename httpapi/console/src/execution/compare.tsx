@@ -2,7 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, href, path, route, setQuery, useQuery } from "../data";
-import { type Editor, type Execution, iterationLabel, type NodeResult, readExecution, resultKey } from "../editor";
+import { type Execution, iterationLabel, type NodeResult, readExecution, resultKey } from "../editor/run";
+import type { Editor } from "../editor/state";
 import { Badge, Empty, ErrorCard, JsonTree, Load, Name, SelectField, Skeleton, span } from "../ui";
 import { secondTime, writeTime } from "../parts/zone";
 

@@ -2,21 +2,21 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { agentId, asError, get } from "../data";
+import { loadCatalog } from "../editor/catalog";
+import { readGraph } from "../editor/graph";
+import { withPositions } from "../editor/layout";
 import {
-  Editor,
   type Execution,
   follow,
   hasEnded,
-  loadCatalog,
   marksOf,
   type NodeResult,
   oncePerFrame,
   readExecution,
-  readGraph,
   resultKey,
-  withPositions,
   workflowPath,
-} from "../editor";
+} from "../editor/run";
+import { Editor } from "../editor/state";
 
 const isAbort = (error: unknown) => asError(error).name === "AbortError";
 

@@ -3,10 +3,15 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 
 import { agentId, get, href, route, setQuery } from "../data";
-import { Compare, type Editor, type Execution, executionPath, hasEnded, type NodeResult } from "../editor";
+import { type Execution, executionPath, hasEnded, type NodeResult } from "../editor/run";
+import type { Editor } from "../editor/state";
+import { later } from "../parts/later";
 import { Button, CopyButton, JsonTree, size, When } from "../ui";
 import { triggerWord } from "../workflows/words";
 import { Waterfall } from "./waterfall";
+
+/** Compares two executions. */
+const Compare = later(() => import("./compare").then((m) => m.Compare));
 
 const previewLength = 2000; // characters
 

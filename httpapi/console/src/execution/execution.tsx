@@ -3,19 +3,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, go, href, listHref, mayEdit, post, route, setQuery } from "../data";
-import {
-  Canvas,
-  type Editor,
-  type Execution,
-  executionPath,
-  hasEnded,
-  iterationPath,
-  type NodeResult,
-  Outline,
-  resultKey,
-  useSelectionInAddress,
-  ViewSegments,
-} from "../editor";
+import { Canvas, Outline } from "../editor/components";
+import { type Execution, executionPath, hasEnded, iterationPath, type NodeResult, resultKey } from "../editor/run";
+import { useSelectionInAddress } from "../editor/selection";
+import type { Editor } from "../editor/state";
+import { ViewSegments } from "../editor/viewsegments";
 import { useKeys } from "../parts/keys";
 import { terminate } from "../parts/stop";
 import { Badge, Button, ErrorCard, Icon, Name, Skeleton, When } from "../ui";

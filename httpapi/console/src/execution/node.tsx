@@ -2,16 +2,16 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, ApiError, asError, get } from "../data";
+import type { GraphNode } from "../editor/graph";
 import {
   type Execution,
   executionPath,
-  type GraphNode,
   hasEnded,
   iterationLabel,
   iterationPath,
   type NodeResult,
   resultKey,
-} from "../editor";
+} from "../editor/run";
 import { PanelHead } from "../editor/panelhead";
 import { Badge, Button, ErrorCard, JsonTree, Pager, size, span } from "../ui";
 import { WaitingNode } from "./waiting";

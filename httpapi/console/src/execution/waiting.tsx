@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, asError, post } from "../data";
-import { executionPath, iterationPath, type NodeResult } from "../editor";
+import { executionPath, iterationPath, type NodeResult } from "../editor/run";
 import { Decision } from "../parts/decision";
 import { Button, Dialog, openDialog, When } from "../ui";
 

@@ -1,16 +1,9 @@
 // When each node ran. Of many results only the rows in view are rendered.
 import { useState } from "preact/hooks";
 
-import {
-  type Editor,
-  type Execution,
-  hasEnded,
-  iterationLabel,
-  iterationPath,
-  type NodeResult,
-  resultKey,
-  typeOf,
-} from "../editor";
+import { typeOf } from "../editor/catalog";
+import { type Execution, hasEnded, iterationLabel, iterationPath, type NodeResult, resultKey } from "../editor/run";
+import type { Editor } from "../editor/state";
 import { inOrder } from "../editor/order";
 import { Icon, Name, span } from "../ui";
 

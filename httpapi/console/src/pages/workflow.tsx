@@ -1,5 +1,5 @@
 // A workflow in its editor, or one of its executions.
-import { Canvas } from "../editor";
+import { Canvas } from "../editor/components";
 import { later } from "../parts/later";
 import { style } from "../parts/styles";
 import { Skeleton } from "../ui";
