@@ -19,7 +19,7 @@ import {
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 
-import type { CodeLanguage, CodeTable, CodeTemplates, OpenEditor } from "../ui/code";
+import type { CodeLanguage, CodeTable, CodeTemplates, OpenEditor } from "../ui/codetypes";
 
 type Options = {
   text: string;

@@ -41,9 +41,8 @@ import {
 import { CredentialSelect, RedirectAddress } from "../parts/credentials";
 import { useFollow } from "../parts/follow";
 import { Operation, Operations } from "./apis/operations";
+import { apisAt } from "./apis/paths";
 
-/** The address of the agent's APIs in the service's own API, or of a part of them. */
-export const apisAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "apis", ...more);
 const apisHref = (...more: string[]) => href(agentId.value, "apis", ...more);
 
 /** The page of APIs: the list, or the API or the operation of the address. */

@@ -7,6 +7,7 @@ import { channelsAt } from "./channels/api";
 import { Channel } from "./channels/channel";
 import { ConnectForm } from "./channels/connect";
 import { platformOf, platforms, type Platform } from "./channels/platforms";
+import { ChannelState } from "./channels/state";
 
 export default function Channels() {
   const [first, second] = route.value.rest;
@@ -128,13 +129,6 @@ function AutoReply() {
     </section>
   );
 }
-
-const stateNames: Record<string, string> = { inactive: "not verified", pending_verification: "not verified" };
-export const ChannelState = ({ g }: { g: API.Gateway }) => (
-  <Badge tone={g.status === "active" ? "good" : g.status === "error" ? "bad" : "warn"}>
-    {stateNames[g.status] ?? g.status}
-  </Badge>
-);
 
 function Row({ g }: { g: API.Gateway }) {
   const p = platformOf(g);

@@ -9,7 +9,7 @@ import { loadCatalog } from "../editor/catalog";
 import { style } from "../parts/styles";
 import { GraphPreview } from "../parts/graph-preview";
 import { emptyValues, TemplateFields } from "../workflows/templatefields";
-import { LastSteps } from "../workflows/laststeps";
+import { LastSteps, type Made } from "../workflows/laststeps";
 import "../css/nodes.css";
 import "../css/templates.css";
 
@@ -131,9 +131,6 @@ function Gallery({ templates }: { templates: Template[] }) {
     </div>
   );
 }
-
-/** The ids of what a template was set up as, in the address. */
-export type Made = { workflow: string; gateways: string[]; sources: string[]; schedules: string[] };
 
 function madeOf(query: URLSearchParams): Made | undefined {
   const workflow = query.get("workflow");

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 
 import { Icon, type IconName } from "./icon";
-import { tell } from "./feedback";
+import { tell } from "./toast";
 
 type Props = {
   children?: ComponentChildren;

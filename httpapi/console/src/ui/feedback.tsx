@@ -1,11 +1,11 @@
-// What a page says while it waits, has nothing, or failed; and passing notices.
-import { signal } from "@preact/signals";
+// What a page says while it waits, has nothing, or failed; and the list of toasts.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { ApiError, limitedUntil, OfflineError } from "../data/api";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
+import { dismiss, toasts } from "./toast";
 
 /**
  * Grey lines in the place of what is coming; nothing for the first 150 ms. In the place of a page it has a title for
@@ -92,57 +92,6 @@ export function Countdown({ until }: { until: number }) {
   }, []);
   const left = Math.ceil((until - now) / 1000);
   return <p class="muted">{left > 0 ? `Retrying in ${left} s` : "Retrying…"}</p>;
-}
-
-type Toast = { id: number; text: string; error?: Error; undo?: () => void; topic?: string };
-
-const toasts = signal<Toast[]>([]);
-let nextToast = 1;
-
-/** Shows a passing notice: a text or an error. It replaces the one that is shown of the same topic. */
-export function tell(said: unknown, undo?: () => void, topic?: string) {
-  const what = typeof said === "string" || said instanceof Error ? said : new Error(String(said));
-  if (what instanceof Error && what.name === "AbortError") return;
-  if (what instanceof OfflineError) return; // the banner above the page says it
-  const id = nextToast++;
-  toasts.value = [
-    ...toasts.value.filter((t) => !topic || t.topic !== topic).slice(-4),
-    {
-      id,
-      text: what instanceof Error ? what.message : what,
-      error: what instanceof Error ? what : undefined,
-      undo,
-      topic,
-    },
-  ];
-  setTimeout(() => dismiss(id), undo ? 8000 : what instanceof Error ? 12_000 : 4000);
-}
-
-const dismiss = (id: number) => {
-  toasts.value = toasts.value.filter((t) => t.id !== id);
-};
-
-/** Deletes after 8 seconds in which it can be undone; leaving the page deletes at once. */
-export function deleteLater(text: string, run: () => Promise<unknown>, restore: () => void) {
-  let done = false;
-  const finish = () => {
-    if (done) return;
-    done = true;
-    removeEventListener("pagehide", finish);
-    run().catch((error) => {
-      restore();
-      tell(error);
-    });
-  };
-  const timer = setTimeout(finish, 8000);
-  addEventListener("pagehide", finish);
-  tell(text, () => {
-    if (done) return;
-    done = true;
-    clearTimeout(timer);
-    removeEventListener("pagehide", finish);
-    restore();
-  });
 }
 
 /** The messages that tell shows. */

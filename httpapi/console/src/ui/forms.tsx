@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { ApiError } from "../data/api";
 import { Button } from "./button";
-import { tell } from "./feedback";
+import { tell } from "./toast";
 import { Dialog } from "./overlay";
 
 /** Values by the names of fields that only the page that shows them knows. */

@@ -6,7 +6,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useBack } from "./back";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
-import { tell } from "./feedback";
+import { tell } from "./toast";
 
 /** A dialog over the page; close is called by Escape, the cross and a click beside it, unless it is firm. */
 export function Dialog({

@@ -3,10 +3,12 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { absolute, agent, agentId, type API, asError, get, href, mayEdit, onChange, path, post, put } from "../data";
-import type { Made } from "../pages/templates";
 import { Button, CopyButton, ErrorCard, Icon, type IconName, Name, Skeleton, tell, TextField } from "../ui";
 
 const agentPath = <const M extends string[]>(...more: M) => path("agents", agentId.value, ...more);
+
+/** The ids of what a template was set up as, in the address. */
+export type Made = { workflow: string; gateways: string[]; sources: string[]; schedules: string[] };
 
 type Records = { workflow: API.Workflow; gateways: API.Gateway[]; sources: API.Source[]; schedules: API.Schedule[] };
 

@@ -18,7 +18,7 @@ import {
 } from "../../ui";
 import type { Schema } from "../../parts/arguments";
 import { TryTool } from "../../parts/try";
-import { apisAt } from "../apis";
+import { apisAt } from "./paths";
 
 export function Operations({ api }: { api: API.API }) {
   const { query } = route.value;

@@ -2,10 +2,8 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 
-import { agentId, get, onChange, onReset, path, put, useQuery, type API, asError } from "../../data";
-import { tell } from "../../ui";
-import { addDays, instantOf, wallOf, writeDate } from "../../parts/zone";
-import { moveOccurrences } from "./occurrence";
+import { agentId, get, onChange, onReset, path, useQuery, type API, asError } from "../../data";
+import { addDays, wallOf } from "../../parts/zone";
 import { schedulesAt, tasksAt, toSchedule, toTask } from "./words";
 
 /** A task on a day of the calendar: one that does not recur, or one occurrence. */
@@ -180,41 +178,4 @@ export function itemsOf(data: Shown, zone: string, from: string, to: string): Ma
   }
   for (const list of all.values()) list.sort((a, b) => a.from - b.from || a.title.localeCompare(b.title));
   return all;
-}
-
-/** Reports whether a task can be dragged to another day. */
-export const movable = (t?: Task) =>
-  t !== undefined && (t.recurrence === "none" ? t.status !== "running" : t.status === "pending");
-
-/**
- * Moves a task to another date, and a time if one is given, at once; it can be undone. Of one that recurs it asks
- * which.
- */
-export async function moveTask(days: Days, t: Task, zone: string, date: string, minute?: number) {
-  const was = wallOf(t.start_time, zone);
-  const time =
-    minute === undefined
-      ? was.slice(11)
-      : `${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
-  if (`${date}T${time}` === was) return;
-  const start = instantOf(`${date}T${time}`, zone);
-  const where = writeDate(date, { weekday: "long", day: "numeric", month: "long" });
-  if (t.recurrence !== "none") return moveOccurrences(days, t, start, where);
-  const end = new Date(start.getTime() + Date.parse(t.end_time) - Date.parse(t.start_time));
-  const show = (change: Partial<Task>) =>
-    days.set((d) => ({ ...d, tasks: d.tasks.map((x) => (x.id === t.id ? { ...x, ...change } : x)) }));
-  const store = async (change: API.TaskChange) => {
-    try {
-      await put(tasksAt(t.id), change);
-    } catch (error) {
-      tell(error);
-    }
-    await days.reload();
-  };
-  show({ start_time: start.toISOString(), end_time: end.toISOString() });
-  tell(`${t.title} moved to ${where}`, () => {
-    show({ start_time: t.start_time, end_time: t.end_time });
-    void store({ start_time: t.start_time, end_time: t.end_time, status: t.status });
-  });
-  await store({ start_time: start.toISOString() });
 }

@@ -4,7 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { href, mayEdit, route, setQuery } from "../../data";
 import { Badge, Button, Dialog, Empty, Icon, LinkButton, Name } from "../../ui";
 import { addDays, sinceMonday, wallOf, writeDate } from "../../parts/zone";
-import { movable, moveTask, type Days, type Item, type Task } from "./data";
+import type { Days, Item, Task } from "./data";
+import { movable, moveTask } from "./move";
 import { recurs } from "./words";
 
 type View = {

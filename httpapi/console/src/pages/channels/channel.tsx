@@ -41,10 +41,10 @@ import {
 import { useFollow } from "../../parts/follow";
 import { aboutRecord } from "../../parts/records";
 import { Simulate } from "../../parts/simulate";
-import { ChannelState } from "../channels";
 import { channelsAt, verify } from "./api";
 import { ChannelForm } from "./form";
 import { platformOf, type Platform } from "./platforms";
+import { ChannelState } from "./state";
 
 export function Channel({ id }: { id: string }) {
   const found = useQuery(channelsAt(id));

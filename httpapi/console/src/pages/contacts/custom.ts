@@ -2,6 +2,9 @@
 import { get } from "../../data";
 import { contactsAt } from "./paths";
 
+/** Stores changed fields of a contact. */
+export type SaveContact = (change: object) => Promise<void>;
+
 /** The text by which a custom field is edited. */
 export function customText(value: unknown) {
   if (value === undefined || value === null) return "";

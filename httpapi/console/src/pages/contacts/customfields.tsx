@@ -4,9 +4,8 @@ import { useState } from "preact/hooks";
 import { get, mayEdit, reasonOf, type API } from "../../data";
 import { Button, focusAppeared } from "../../ui";
 import { TextCell } from "../../parts/cell";
-import { customText, saveCustom } from "./custom";
+import { customText, saveCustom, type SaveContact } from "./custom";
 import { contactsAt } from "./paths";
-import type { SaveContact } from "./record";
 
 type Props = { contact: API.Contact; save: SaveContact };
 

@@ -18,6 +18,7 @@ import {
 import { Badge, CopyButton, deleteLater, Empty, Icon, Load, Menu, Name, platformName, plural, When } from "../../ui";
 import { TagsCell, TextCell } from "../../parts/cell";
 import { ContactExecutions } from "../../parts/executions";
+import type { SaveContact } from "./custom";
 import { CustomFields } from "./customfields";
 import { contactsAt } from "./paths";
 
@@ -31,9 +32,6 @@ const textFields: [field: TextFieldName, title: string, type?: "text" | "email" 
   ["social_handle", "Social handle"],
   ["external_id", "External ID"],
 ];
-
-/** Stores changed fields of the contact. */
-export type SaveContact = (change: object) => Promise<void>;
 
 /** The page of one contact. */
 export function Contact({ id }: { id: string }) {

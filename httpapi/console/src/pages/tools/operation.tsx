@@ -1,15 +1,14 @@
 // Tools that call operations of an API: one operation, or a set that the model searches.
-import { agentId, href, path, post, useQuery, type API } from "../../data";
+import { agentId, href, post, useQuery, type API } from "../../data";
 import { Name, SelectField, Skeleton, TextArea, TextField } from "../../ui";
 import type { Schema } from "../../parts/arguments";
 import { CredentialSelect } from "../../parts/credentials";
 import { TryTool } from "../../parts/try";
+import { apisAt } from "../apis/paths";
 import { linesOf, type ToolFieldsProps } from "./fields";
 import { toolsAt } from "./paths";
 import type { ToolConfig, ToolValues } from "./values";
 import { seenArguments } from "./workflow";
-
-const apisAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "apis", ...more);
 
 /** The types of tools that call operations of an API. */
 export const operationTypes = ["operation", "api-set"];

@@ -1,5 +1,5 @@
 // The words of the widget in Portuguese.
-import type { Words } from "../words";
+import type { Words } from "./en";
 
 export const words: Words = {
   back: (t) => `Voltamos ${t}`,
