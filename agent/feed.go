@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/textproto"
@@ -37,7 +38,7 @@ func (c *DatabaseConfig) Validate() error {
 
 // prefixIssues adds a prefix to the fields of a validation error.
 func prefixIssues(prefix string, err error) Issues {
-	e, ok := err.(*Error)
+	e, ok := errors.AsType[*Error](err)
 	if !ok {
 		return nil
 	}

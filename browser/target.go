@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 A handle stays on the element that was checked; a locator may find another.
+
 package browser
 
 import (

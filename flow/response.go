@@ -30,7 +30,7 @@ func readXML(raw []byte) (any, error) {
 	remaining := maxElements
 	for {
 		token, err := dec.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil, errors.New("it has no element")
 		}
 		if err != nil {
@@ -105,7 +105,7 @@ func readCSV(raw []byte) (any, error) {
 		}
 	}
 	header, err := reader.Read()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return []any{}, nil
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func readCSV(raw []byte) (any, error) {
 	rows, remaining := []any{}, maxCells
 	for {
 		record, err := reader.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return rows, nil
 		}
 		if err != nil {

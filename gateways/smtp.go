@@ -274,7 +274,7 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 		return 0, errTooManyBytes
 	}
 	n, err := c.Conn.Read(p[:min(len(p), c.remaining)])
-	if c.remaining -= n; err == io.EOF && n > 0 {
+	if c.remaining -= n; errors.Is(err, io.EOF) && n > 0 {
 		err = nil
 	}
 	return n, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -66,7 +67,7 @@ func (s *Server) serveMCP(call *rest.Call) error {
 		Functions: functions,
 		Failed:    func(err error) { s.logError(call, err) },
 	})
-	if !call.HTTP.Response().Committed && context.Cause(call) == error(errStopping) {
+	if !call.HTTP.Response().Committed && errors.Is(context.Cause(call), errStopping) {
 		return errStopping
 	}
 	return nil

@@ -201,7 +201,7 @@ func (s *Server) receive(call *rest.Call, part *rest.FilePartReader) (*store.Upl
 	name := cleanFileName(part.FileName())
 	body := bufio.NewReaderSize(part, sniffBytes)
 	head, err := body.Peek(sniffBytes)
-	if err != nil && err != io.EOF && !errors.Is(err, bufio.ErrBufferFull) {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return nil, err
 	}
 	if len(head) == 0 {

@@ -111,7 +111,7 @@ func (s *Server) receiveBatch(call *rest.Call, fields map[string]string) (files 
 			io.Discard,
 			part,
 			most-part.Size+1,
-		); err != nil && err != io.EOF {
+		); err != nil && !errors.Is(err, io.EOF) {
 			return files, err
 		}
 		if part.Size > most {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -253,7 +254,7 @@ func refusalError(status int, fields egress.OAuthAnswer, secrets []string) error
 // oauthCode returns the code with which a provider permanently refused a
 // request, or "".
 func oauthCode(err error) string {
-	e, ok := err.(*agent.Error)
+	e, ok := errors.AsType[*agent.Error](err)
 	if !ok {
 		return ""
 	}

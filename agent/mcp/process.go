@@ -76,6 +76,9 @@ func (p *process) begin(of Program) {
 	p.err = p.programs.lastError(p.key)
 }
 
+//lint:ignore ST1005 it begins with a name
+var errStopping = errors.New("Satchel is stopping")
+
 // start starts the program on the thread of Programs.runStarter, since on Linux a program
 // dies with the thread that started it.
 func (p *process) start(of Program) error {
@@ -111,13 +114,13 @@ func (p *process) start(of Program) error {
 	life := p.programs.life
 	p.programs.mu.Unlock()
 	if life == nil {
-		return errors.New("Satchel is stopping")
+		return errStopping
 	}
 	select {
 	case p.programs.starts <- run:
 		return <-started
 	case <-life.Done():
-		return errors.New("Satchel is stopping")
+		return errStopping
 	}
 }
 
@@ -163,7 +166,7 @@ func (ps *Programs) remove(process *process, why string, failed bool) {
 	wait := min(ps.limits.restart<<min(f.times, 20), maxRestart)
 	f.times++
 	f.until = ps.limits.now().Add(wait)
-	if fault, ok := process.err.(*Fault); ok {
+	if fault, ok := errors.AsType[*Fault](process.err); ok {
 		f.why = fault
 	} else {
 		f.why = process.fault(why)

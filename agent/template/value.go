@@ -1,6 +1,7 @@
 package template
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -86,10 +87,11 @@ func compile(value any, path []string) (*Value, bool, error) {
 			break
 		}
 		t, err := Parse(item)
-		if err != nil {
-			syntax := err.(*SyntaxError)
+		if syntax, ok := errors.AsType[*SyntaxError](err); ok {
 			syntax.Field = formatPath(path)
-			return nil, false, syntax
+		}
+		if err != nil {
+			return nil, false, err
 		}
 		return &Value{template: t}, true, nil
 	case []any:

@@ -155,7 +155,7 @@ func (f *finder) installWithPlaywright(ctx context.Context) error {
 		env:   []string{"PLAYWRIGHT_BROWSERS_PATH=" + f.browsers, "PLAYWRIGHT_DOWNLOAD_CONNECTION_TIMEOUT=15000"},
 	}.run(ctx)
 	if err != nil {
-		return fmt.Errorf("Playwright's download: %w", err)
+		return fmt.Errorf("the download by Playwright: %w", err)
 	}
 	return nil
 }

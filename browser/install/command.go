@@ -35,7 +35,7 @@ func (c command) run(ctx context.Context) (string, error) {
 	switch {
 	case err == nil || errors.Is(err, exec.ErrWaitDelay):
 		return string(out), nil
-	case ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded:
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return "", fmt.Errorf("not finished within %s", c.limit)
 	}
 	if problem := lastErrorLine(string(problems)); problem != "" {

@@ -3,6 +3,7 @@ package rest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -91,10 +92,10 @@ func (b *Body) readUpTo(ctx context.Context, reader io.Reader, size, most int64)
 		}
 		n, err := fill(reader, block)
 		blocks, total = append(blocks, block[:n]), total+int64(n)
-		if err == io.EOF && size >= 0 && total < size {
+		if errors.Is(err, io.EOF) && size >= 0 && total < size {
 			err = io.ErrUnexpectedEOF
 		}
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
 		if n < len(block) {

@@ -82,7 +82,7 @@ func (f *FilePartReader) next(name string, fields map[string]string) error {
 			return err
 		}
 		part, err := f.form.NextPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return brokenForm(err)
@@ -142,7 +142,7 @@ func (f *FilePartReader) Read(p []byte) (int, error) {
 	}
 	n, err := f.Part.Read(p)
 	f.Size += int64(n)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = brokenForm(err)
 	}
 	return n, err

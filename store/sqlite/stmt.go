@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -131,7 +132,7 @@ func (s *Stmt) single(query string, rest int) (*Stmt, error) {
 // retry reports whether a statement that failed with err should be tried again, and
 // returns the error otherwise.
 func (c *Conn) retry(err error) (bool, error) {
-	if e, ok := err.(*Error); !ok || e.code != lib.SQLITE_AUTH || c.Refused == nil {
+	if e, ok := errors.AsType[*Error](err); !ok || e.code != lib.SQLITE_AUTH || c.Refused == nil {
 		return false, err
 	}
 	again, e := c.Refused()

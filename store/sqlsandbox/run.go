@@ -2,6 +2,7 @@ package sqlsandbox
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	lib "modernc.org/sqlite/lib"
@@ -169,7 +170,7 @@ func (c *Conn) clientError(
 	about agent.Code,
 	err error,
 ) error {
-	e, ok := err.(*sqlite.Error)
+	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return err
 	}

@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/html/charset"
 	"satchel/agent"
+
+	"golang.org/x/net/html/charset"
 )
 
 // docxWalker converts the XML of a document's text to Markdown while reading
@@ -58,7 +59,7 @@ func (w *docxWalker) walk(archive *archive, name string) error {
 	depth := 0
 	for {
 		token, err := w.xml.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

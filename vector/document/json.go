@@ -80,7 +80,7 @@ func brokenJSON(data []byte) error {
 	offset := min(max(int(syntax.Offset), 0), len(data))
 	// Only a Decoder distinguishes a wrong last byte from a missing one.
 	atEnd := len(bytes.TrimSpace(data[offset:])) == 0
-	if atEnd && json.NewDecoder(bytes.NewReader(data)).Decode(&whole) == io.ErrUnexpectedEOF {
+	if atEnd && errors.Is(json.NewDecoder(bytes.NewReader(data)).Decode(&whole), io.ErrUnexpectedEOF) {
 		return broken("the JSON ends in the middle of a value")
 	}
 	return broken("the file is not valid JSON: see line %d", 1+bytes.Count(data[:offset], []byte("\n")))

@@ -9,8 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ledongthuc/pdf"
 	"satchel/agent"
+
+	"github.com/ledongthuc/pdf"
 )
 
 // minWordsPerPage is the average below which a file counts as scanned if
@@ -34,7 +35,7 @@ func extractPDF(in input, out *sink) error {
 		seen:     map[string]bool{},
 	}
 	root := value(file.Trailer(), "Root", "Pages")
-	if err := document.walk(root, inherited{area: letterArea}, 0); err != nil && err != errUnpacked {
+	if err := document.walk(root, inherited{area: letterArea}, 0); err != nil && !errors.Is(err, errUnpacked) {
 		return err
 	}
 	switch {

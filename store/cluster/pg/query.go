@@ -51,7 +51,7 @@ func (e executor) QueryRow(ctx context.Context, sql string, args ...any) Scanner
 			if err != nil {
 				return err
 			}
-			if result == ErrNoRows {
+			if errors.Is(result, ErrNoRows) {
 				result = row.Scan(to...)
 			}
 		}
