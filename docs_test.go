@@ -1,6 +1,9 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path"
 	"path/filepath"
@@ -106,3 +109,52 @@ func TestDocumentsAreListed(t *testing.T) {
 		t.Errorf("the navigation has %s, which is not a page", page)
 	}
 }
+
+// otherNames are names in comments that no code has: of products, formats and units, and of
+// other systems. As words of a literal, they are known to the test below.
+const otherNames = "AdaGrad AgentDetails AgentList AltGr CommonMark GiB LinkedIn ListObjectsV2 MaxScore OpenWeather " +
+	"PostgREST PyTorch QuickJS RaBitQ RoBERTa SentencePiece TeX TensorFlow TextTiling TwiML TypeScript WireServer " +
+	"WordNet WordprocessingML gmailTool kB recursiveRef"
+
+// TestCommentsNameWhatExists checks that each name with a capital inside that a comment
+// has, outside quotes and preformatted lines, is in Go code, there also in a literal.
+func TestCommentsNameWhatExists(t *testing.T) {
+	name := regexp.MustCompile(`\b(?:[a-z]+|[A-Z][a-z]+)[A-Z][A-Za-z0-9]*\b`)
+	skipped := regexp.MustCompile("(?m)^//\t.*|https?://\\S+|\"[^\"]*\"|`[^`]*`")
+	known, named := map[string]bool{}, map[string]string{} // the latter with a place
+	goFiles(t, func(path, text string) {
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				known[n.Name] = true
+			case *ast.BasicLit:
+				for word := range strings.FieldsFuncSeq(n.Value, notInNames) {
+					known[word] = true
+				}
+			}
+			return true
+		})
+		for _, group := range file.Comments {
+			for _, comment := range group.List {
+				for _, found := range name.FindAllString(skipped.ReplaceAllString(comment.Text, ""), -1) {
+					named[found] = files.Position(comment.Pos()).String()
+				}
+			}
+		}
+	})
+	if len(named) < 500 {
+		t.Errorf("%d names were found", len(named))
+	}
+	for name, place := range named {
+		if !known[name] {
+			t.Errorf("%s: the comment names %s, which does not exist", place, name)
+		}
+	}
+}
+
+func notInNames(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
