@@ -111,7 +111,7 @@ func TestErrorKeepsItsCauseForTheLog(t *testing.T) {
 	if !errors.Is(err, cause) || ErrorCode(err) != CodeConflict || !strings.Contains(err.Error(), "disk on fire") {
 		t.Errorf("got error %v", err)
 	}
-	if e := err.(*Error); e.Message != "cannot do that" || e.Details["status"] != 3 {
+	if e, _ := errors.AsType[*Error](err); e.Message != "cannot do that" || e.Details["status"] != 3 {
 		t.Errorf("the error for clients: %+v", e)
 	}
 	if ErrorCode(nil) != "" || ErrorCode(cause) != CodeInternal || ErrorCode(errors.Join(cause, err)) != CodeConflict {

@@ -96,11 +96,7 @@ func (c *sendFixture) conversation(tb testing.TB, thread string) string {
 // sql changes rows like the SQL endpoint.
 func (c *sendFixture) sql(tb testing.TB, query string, args ...any) {
 	tb.Helper()
-	params := store.Params{}
-	for _, a := range args {
-		params.List = append(params.List, a)
-	}
-	if _, err := c.db.SQL(tb.Context(), query, params, store.Access{Write: true}); err != nil {
+	if _, err := c.db.SQL(tb.Context(), query, store.Params{List: args}, store.Access{Write: true}); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -70,12 +70,6 @@ func newTestServer(tb testing.TB) *testServer {
 	}
 }
 
-// openSession opens a session at an address.
-func (ts *testServer) openSession(tb testing.TB, width, height int, address string) *browser.Session {
-	tb.Helper()
-	return apitest.Parts(ts.server.options.Parts).OpenSession(tb, width, height, address)
-}
-
 // openLoaded opens a session at a page of the site and waits until it has loaded.
 func (ts *testServer) openLoaded(tb testing.TB, path string) *browser.Session {
 	tb.Helper()

@@ -381,11 +381,11 @@ func TestRunsAreForgotten(t *testing.T) {
 			return err == nil
 		}
 		start("first", 10)
-		time.Sleep(runRetention - 1)
+		time.Sleep(runRetention - time.Nanosecond)
 		if !exists("first") {
 			t.Error("dropped too early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if exists("first") || rs.bytes != 0 {
 			t.Errorf("kept for too long, %d bytes", rs.bytes)

@@ -12,7 +12,8 @@ import (
 // messages which waited for over a day are not answered.
 func TestAnswersAcrossFiles(t *testing.T) {
 	f := openFolder(t)
-	left, none := createAgent(t, f, "left"), createAgent(t, f, "none")
+	left := createAgent(t, f, "left")
+	createAgent(t, f, "none")
 	if _, err := left.UpdateSettings(t.Context(), agent.SettingsChange{
 		AutoReply:   agent.Some(true),
 		LLMProvider: agent.Some("ollama"),
@@ -29,10 +30,9 @@ func TestAnswersAcrossFiles(t *testing.T) {
 		t.Errorf("a copy has %v to answer, %v", due, err)
 	}
 	f = restart(t, f)
-	left, none = byName(t, f, "left"), byName(t, f, "none")
-	if p, q :=
-		left.Pending(),
-		none.Pending(); p.Answers.IsZero() || p.Gateways.IsZero() || !q.Answers.IsZero() || !q.Gateways.IsZero() {
+	left = byName(t, f, "left")
+	p, q := left.Pending(), byName(t, f, "none").Pending()
+	if p.Answers.IsZero() || p.Gateways.IsZero() || !q.Answers.IsZero() || !q.Gateways.IsZero() {
 		t.Errorf("left: %+v, none: %+v", p, q)
 	}
 	due, err := left.DueAnswers(t.Context(), 10)

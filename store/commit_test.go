@@ -304,7 +304,7 @@ func TestPanickingReadsLeaveUsableReaders(t *testing.T) {
 			}()
 			_, _ = Read(t.Context(), db, func(tx *Tx) (int, error) { panic("oh no") })
 		}()
-		if _, err := Read(t.Context(), db, func(tx *Tx) (int, error) { return 0, failure }); err != failure {
+		if _, err := Read(t.Context(), db, func(tx *Tx) (int, error) { return 0, failure }); !errors.Is(err, failure) {
 			t.Errorf("%v", err)
 		}
 		createContact(t, db, named("y"))

@@ -292,7 +292,7 @@ func TestEachContact(t *testing.T) {
 		t.Errorf("%d contacts, the last %q, %v", len(seen), last, err)
 	}
 	enough := errors.New("enough")
-	if err := db.EachContact(t.Context(), func(agent.Contact) error { return enough }); err != enough {
+	if err := db.EachContact(t.Context(), func(agent.Contact) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("%v", err)
 	}
 }

@@ -111,7 +111,7 @@ func TestReadsAndWritesShareTheWriter(t *testing.T) {
 						return n, tx.value(&n, "SELECT count(*) FROM contacts")
 					})
 				case 3:
-					if _, err := Read(ctx, db, func(*Tx) (int, error) { return 0, failure }); err != failure {
+					if _, err := Read(ctx, db, func(*Tx) (int, error) { return 0, failure }); !errors.Is(err, failure) {
 						t.Error(err)
 					}
 				}

@@ -3,6 +3,7 @@ package vector
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -169,7 +170,7 @@ func TestBadQueries(t *testing.T) {
 		var e *agent.Error
 		if agent.ErrorCode(err) != c.code {
 			t.Errorf("%+v: %v, want %s", c.q, err, c.code)
-		} else if e, _ = err.(*agent.Error); c.field != "" && e.Details["field"] != c.field {
+		} else if e, _ = errors.AsType[*agent.Error](err); c.field != "" && e.Details["field"] != c.field {
 			t.Errorf("%+v: details %v, want field %s", c.q, e.Details, c.field)
 		}
 	}

@@ -27,7 +27,7 @@ var roles = map[string]func(){
 	"test-panic": func() { panic("no luck") },
 	"test-recurse": func() {
 		debug.SetMaxStack(1 << 20)
-		recurse(0)
+		fmt.Print(recurse(0))
 	},
 	"test-eat": allocate,
 	"test-gulp": func() {

@@ -78,8 +78,8 @@ func TestLimitedBody(t *testing.T) {
 				t.Errorf("%d bytes, slow %v: %q, %v", size, slow, got, err)
 			}
 			if n, again := body.Read(make([]byte, 1)); n != 0 ||
-				(tooLarge && again != err) ||
-				(!tooLarge && again != io.EOF) {
+				(tooLarge && !errors.Is(again, err)) ||
+				(!tooLarge && !errors.Is(again, io.EOF)) {
 				t.Errorf("%d bytes: after the end %d, %v", size, n, again)
 			}
 		}

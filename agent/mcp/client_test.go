@@ -338,21 +338,27 @@ func TestBadServers(t *testing.T) {
 		status agent.MCPStatus
 		says   string
 	}{
-		"401":              {status(401, "no"), "error", "rejected the credentials (HTTP 401)"},
-		"403":              {status(403, "no"), "error", "rejected the credentials (HTTP 403)"},
-		"404":              {status(404, "no"), "error", "HTTP 404"},
-		"500":              {status(500, "boom"), "error", "HTTP 500"},
-		"429":              {status(429, ""), "error", "HTTP 429"},
-		"a web page":       {status(200, "<html>"), "error", "not MCP"},
-		"empty":            {status(200, ""), "error", "not MCP"},
-		"private redirect": {http.RedirectHandler(secret.URL, 307), "error", "redirects to another host"},
+		"401":        {status(401, "no"), "error", "rejected the credentials (HTTP 401)"},
+		"403":        {status(403, "no"), "error", "rejected the credentials (HTTP 403)"},
+		"404":        {status(404, "no"), "error", "HTTP 404"},
+		"500":        {status(500, "boom"), "error", "HTTP 500"},
+		"429":        {status(429, ""), "error", "HTTP 429"},
+		"a web page": {status(200, "<html>"), "error", "not MCP"},
+		"empty":      {status(200, ""), "error", "not MCP"},
+		"private redirect": {
+			http.RedirectHandler(secret.URL, http.StatusTemporaryRedirect),
+			"error",
+			"redirects to another host",
+		},
 		"other redirect": {
-			http.RedirectHandler("http://169.254.169.254/latest", 302),
+			http.RedirectHandler("http://169.254.169.254/latest", http.StatusFound),
 			"error",
 			"redirects to another host",
 		},
 		"redirect loop": {
-			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", 307) }),
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "/again", http.StatusTemporaryRedirect)
+			}),
 			"disconnected",
 			"cannot be reached",
 		},

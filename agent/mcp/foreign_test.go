@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -90,7 +91,7 @@ func TestIDsInStreams(t *testing.T) {
 				struct{ io.Reader }{x.readMessages("7", resp)},
 				make([]byte, size),
 			)
-			if (err == errForeign) != tc.foreign {
+			if errors.Is(err, errForeign) != tc.foreign {
 				t.Fatalf("%s in pieces of %d: %v", name, size, err)
 			}
 		}

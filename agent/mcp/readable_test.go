@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -203,7 +204,7 @@ func TestReadLines(t *testing.T) {
 		}
 	}
 	long := strings.NewReader(strings.Repeat("x", MaxBytes+1))
-	if _, err := io.Copy(io.Discard, readLines(io.NopCloser(long))); err != errTooLarge {
+	if _, err := io.Copy(io.Discard, readLines(io.NopCloser(long))); !errors.Is(err, errTooLarge) {
 		t.Errorf("a long line: %v", err)
 	}
 }

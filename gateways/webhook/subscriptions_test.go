@@ -143,7 +143,9 @@ func TestFailures(t *testing.T) {
 		},
 		"redirect": {
 			"",
-			func(_ int, w http.ResponseWriter, req *http.Request) { http.Redirect(w, req, other.URL, 302) },
+			func(_ int, w http.ResponseWriter, req *http.Request) {
+				http.Redirect(w, req, other.URL, http.StatusFound)
+			},
 			"redirect", 302, 5 * time.Second, true,
 		},
 		"bad request":    {"", status(400), "the receiver answered 400 Bad Request", 400, 5 * time.Second, true},

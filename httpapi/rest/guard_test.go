@@ -86,7 +86,7 @@ func TestGuardFollowsItsContext(t *testing.T) {
 				_ = g.Done()
 				time.Sleep(2*GuardInterval + 1)
 			}
-			if end(gone); context.Cause(g) != gone || g.Err() == nil {
+			if end(gone); !errors.Is(context.Cause(g), gone) || g.Err() == nil {
 				t.Errorf("waiting %t: %v", waiting, context.Cause(g))
 			}
 			g.Stop()

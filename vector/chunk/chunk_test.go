@@ -2,6 +2,7 @@ package chunk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -179,7 +180,7 @@ func TestConfigLimits(t *testing.T) {
 				}
 				return
 			}
-			e, ok := err.(*agent.Error)
+			e, ok := errors.AsType[*agent.Error](err)
 			if !ok || e.Code != agent.CodeValidation || (e.Details["field"] != c.field && c.config.Size > 0) {
 				t.Errorf("got %v, want an error about %s", err, c.field)
 			}
@@ -197,7 +198,10 @@ func TestSplitChecksItsConfig(t *testing.T) {
 func TestSplitStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Split(ctx, read(t, "a.txt", "some text"), Config{Size: 20, Method: Fixed}); err != context.Canceled {
+	if _, err := Split(ctx, read(t, "a.txt", "some text"), Config{
+		Size:   20,
+		Method: Fixed,
+	}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -130,7 +130,7 @@ func TestIsolatedStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	in := input{data: []byte("x"), limits: Limits{}.orDefaults()}
-	if _, err := isolated(testHang, markdownBlocks)(ctx, in); err != context.DeadlineExceeded {
+	if _, err := isolated(testHang, markdownBlocks)(ctx, in); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

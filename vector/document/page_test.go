@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -449,7 +450,12 @@ func TestPageBombs(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := ReadPage(ctx, "https://example.com/", "text/html", []byte(pages["lists"])); err != context.Canceled {
+	if _, err := ReadPage(
+		ctx,
+		"https://example.com/",
+		"text/html",
+		[]byte(pages["lists"]),
+	); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a cancelled context: %v", err)
 	}
 	if _, err := ReadPage(

@@ -41,7 +41,7 @@ func init() {
 // about the program.
 func TestPrograms(t *testing.T) {
 	path := t.TempDir()
-	folder, r := openIdle(t, path)
+	folder, _ := openIdle(t, path)
 	db := folder.Default()
 	if _, err := db.CreateCredential(
 		t.Context(),
@@ -60,7 +60,7 @@ func TestPrograms(t *testing.T) {
 		}
 		return map[string]string{"VAULT_TOKEN": "swordfish"}, nil
 	}
-	r = New(Options{
+	r := New(Options{
 		Env:       store.Env{Folder: folder, Version: "test", Log: quiet},
 		Variables: env,
 		Programs:  mcp.NewPrograms(mcp.ProgramOptions{Commands: commands, Folder: home}),

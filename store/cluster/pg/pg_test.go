@@ -366,7 +366,7 @@ func testTransactions(t *testing.T, _ *pgtest.Server, url string) {
 		{func(tx *Tx) error { return insert(tx, "rye") }, func(err error) bool { return err == nil }},
 		{
 			func(tx *Tx) error { return cmp.Or(insert(tx, "oat"), broken) },
-			func(err error) bool { return err == broken },
+			func(err error) bool { return errors.Is(err, broken) },
 		},
 		// at the commit
 		{func(tx *Tx) error { return insert(tx, "rye") }, func(err error) bool { return code(err) == "23505" }},
