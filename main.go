@@ -40,7 +40,7 @@ import (
 	"satchel/flow"
 	"satchel/flow/dispatch"
 	"satchel/gateways"
-	"satchel/gateways/webhook"
+	"satchel/gateways/subscription"
 	"satchel/httpapi"
 	"satchel/httpapi/auth"
 	"satchel/schedule"
@@ -383,7 +383,7 @@ func (a *app) assemble(verifier *auth.Verifier, programs *mcp.Programs) {
 		Public:  config.PublicURLSet,
 	})
 	poller, answerer := gateways.NewPoller(parts.Gateways), gateways.NewAnswerer(parts.Gateways, parts.Chat.Answer)
-	parts.Webhooks = webhook.New(env)
+	parts.Webhooks = subscription.New(env)
 
 	parts.Flow = flow.New(flow.Options{
 		Env:     env,

@@ -22,7 +22,7 @@ type Request struct {
 	Wait           time.Duration   // how long to wait for the end; 0: do not wait
 	Waiting        func()          // called before the wait, when the execution has its input; may be nil
 	// only if the workflow is active and has a trigger of this kind, webhook or form; a webhook-response ends the wait
-	Hook bool
+	Incoming bool
 
 	node     string                   // id of the trigger node; empty: chosen by Trigger
 	chain    agent.Chain              // the executions that caused this one
@@ -78,7 +78,7 @@ func (engine *Engine) execute(ctx context.Context, db *store.DB, request Request
 	if err != nil || execution == nil {
 		return Started{Repeated: execution == nil}, err
 	}
-	if request.Hook && !program.responds {
+	if request.Incoming && !program.responds {
 		request.Wait = 0
 	}
 	if request.started != nil {
@@ -166,7 +166,7 @@ func (engine *Engine) prepareExecution(
 	if err != nil || newExecution.Repeated {
 		return nil, nil, nil, err
 	}
-	if err := newExecution.Text.Status.Executable(); err != nil && !request.Hook {
+	if err := newExecution.Text.Status.Executable(); err != nil && !request.Incoming {
 		return nil, nil, nil, err
 	}
 	if request.active && newExecution.Text.Status != agent.WorkflowActive {
@@ -193,7 +193,7 @@ func (engine *Engine) prepareExecution(
 	if !named {
 		start = program.start(request.Trigger)
 	}
-	if request.Hook && !program.acceptsHook(start, db, newExecution.Text.Status, request.Trigger) {
+	if request.Incoming && !program.acceptsWebhook(start, db, newExecution.Text.Status, request.Trigger) {
 		return nil, nil, nil, agent.NotFound("active workflow with a "+request.Trigger+" trigger", request.WorkflowID)
 	}
 	if request.filtered && (!named || !program.passesFilter(start, db, payload)) {
@@ -217,9 +217,9 @@ func (engine *Engine) prepareExecution(
 	}, program, payload, nil
 }
 
-// acceptsHook reports whether a webhook or a form may start the workflow at its
+// acceptsWebhook reports whether a webhook or a form may start the workflow at its
 // node start.
-func (p *program) acceptsHook(start int, db *store.DB, status agent.WorkflowStatus, event string) bool {
+func (p *program) acceptsWebhook(start int, db *store.DB, status agent.WorkflowStatus, event string) bool {
 	n := &p.nodes[start]
 	return status == agent.WorkflowActive &&
 		db.Agent().Status == agent.StatusActive &&
@@ -267,7 +267,7 @@ func (engine *Engine) await(
 	timer := time.NewTimer(request.Wait)
 	defer timer.Stop()
 	var answered chan struct{}
-	if request.Hook && run != nil {
+	if request.Incoming && run != nil {
 		answered = run.answered
 	}
 	select {

@@ -73,7 +73,7 @@ func TestLinksBySource(t *testing.T) {
 			Input:      json.RawMessage(input),
 			Trigger:    trigger,
 			Wait:       time.Minute,
-			Hook:       hook,
+			Incoming:   hook,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -326,7 +326,7 @@ func (discord) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload)
 }
 
 // file returns the URL of a file that a custom webhook's post contained.
-func (hook) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
+func (webhook) file(_ context.Context, _ *Gateways, d *store.AttachmentDownload) (fileRequest, error) {
 	return fileRequest{url: d.Attachment.URL}, nil
 }
 

@@ -207,7 +207,7 @@ func platformOf(gatewayType agent.GatewayType, config agent.GatewayConfig) platf
 	case gatewayType == agent.GatewayTelegram:
 		return telegram{}
 	case gatewayType == agent.GatewayWebhook:
-		return hook{}
+		return webhook{}
 	case gatewayType == agent.GatewayWeb:
 		return web{}
 	}
@@ -242,7 +242,7 @@ func (g *Gateways) checkConfig(ctx context.Context, p platform, o store.OpenGate
 	if o.Locked {
 		return nil, newClientError(lockedConfig, nil)
 	}
-	if h, ok := p.(hook); ok && o.Config.URL == "" {
+	if h, ok := p.(webhook); ok && o.Config.URL == "" {
 		return h.verifyReceiver(o) // there is no target to check
 	}
 	if missing := p.missing(o.Config); len(missing) > 0 {

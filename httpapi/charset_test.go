@@ -109,7 +109,7 @@ func TestCharsetsOfPosts(t *testing.T) {
 		"_charset_":        {"application/x-www-form-urlencoded", "_charset_=windows-1251&name=" + word},
 		"UTF-8":            {"application/x-www-form-urlencoded", "name=" + url.QueryEscape(russian)},
 	} {
-		body, err := hookBody(post[0], []byte(post[1]))
+		body, err := incomingBody(post[0], []byte(post[1]))
 		if fields, _ := body.(map[string]any); err != nil || fields["name"] != russian {
 			t.Errorf("a hook's %s: %v %v", name, body, err)
 		}
@@ -121,7 +121,7 @@ func TestCharsetsOfPosts(t *testing.T) {
 			t.Errorf("a form's %s: %v %v", name, s, err)
 		}
 	}
-	if text, err := hookBody(
+	if text, err := incomingBody(
 		"text/plain; charset=windows-1251",
 		[]byte(cyrillic(t, russian)),
 	); err != nil || text != russian {

@@ -45,14 +45,14 @@ func TestDigitsOfTools(t *testing.T) {
 
 // TestDigitsOfHooks: what a hook receives and answers has all digits.
 func TestDigitsOfHooks(t *testing.T) {
-	body, err := hookBody("application/json", []byte(`{"id":`+big+`}`))
+	body, err := incomingBody("application/json", []byte(`{"id":`+big+`}`))
 	if raw, _ := json.Marshal(body); err != nil || string(raw) != `{"id":`+big+`}` {
 		t.Errorf("received: %s %v", raw, err)
 	}
 	for _, want := range []string{`{"id":` + big + `}`, big, `[` + big + `]`} {
 		rec := httptest.NewRecorder()
 		c := echo.New().NewContext(httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), rec)
-		if err := answerHook(c, &agent.NodeResult{
+		if err := answerIncomingWebhook(c, &agent.NodeResult{
 			Output: json.RawMessage(`{"status":201,"headers":{},"body":` + want + `}`),
 		}); err != nil ||
 			rec.Code != 201 ||

@@ -64,7 +64,7 @@ func (s *Server) formPages() {
 type openForm struct {
 	store.FormOf
 	db   *store.DB
-	auth agent.HookAuth
+	auth agent.IncomingAuth
 }
 
 // form finds the form of the path and checks that the caller may use it, as far as that
@@ -78,29 +78,29 @@ func (s *Server) form(c echo.Context) (form openForm, err error) {
 	if err != nil || form.db.Problem() != nil || form.db.Agent().Status != agent.StatusActive {
 		return form, agent.NotFound("form", id)
 	}
-	hook, err := form.db.Hook(ctx, id, agent.TriggerForm)
+	incoming, err := form.db.IncomingWebhook(ctx, id, agent.TriggerForm)
 	if err != nil {
 		return form, err
 	}
-	if err := s.admitToForm(c, form.db, &hook); err != nil {
+	if err := s.admitToForm(c, form.db, &incoming); err != nil {
 		return form, err
 	}
-	form.auth = hook.Auth
-	form.FormOf, err = form.db.Form(ctx, id, hook.NodeID)
+	form.auth = incoming.Auth
+	form.FormOf, err = form.db.Form(ctx, id, incoming.NodeID)
 	return form, err
 }
 
-// admitToForm checks the caller by the trigger's auth, like a hook's, except that pages
+// admitToForm checks the caller by the trigger's auth, like a webhook's, except that pages
 // of other sites may only submit forms that are open to everyone.
-func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook) error {
+func (s *Server) admitToForm(c echo.Context, db *store.DB, incoming *store.IncomingWebhook) error {
 	request := c.Request()
-	if hook.Auth.Type == "none" {
+	if incoming.Auth.Type == "none" {
 		return nil
 	}
 	if err := s.policy.CheckSite(request); err != nil {
 		return err
 	}
-	if hook.Auth.Type == "" {
+	if incoming.Auth.Type == "" {
 		identity, err := s.policy.Identify(request)
 		if err != nil {
 			return err
@@ -110,8 +110,8 @@ func (s *Server) admitToForm(c echo.Context, db *store.DB, hook *store.Hook) err
 		}
 		return s.policy.RequireRole(identity, db, agent.RoleAdmin)
 	}
-	err := signature.CheckHook(&hook.Auth, request.Header.Get)
-	if err != nil && hook.Auth.Type == "basic" {
+	err := signature.CheckIncoming(&incoming.Auth, request.Header.Get)
+	if err != nil && incoming.Auth.Type == "basic" {
 		c.Response().Header().Set(echo.HeaderWWWAuthenticate, `Basic realm="Form", charset="UTF-8"`)
 	}
 	return err
@@ -122,7 +122,7 @@ func (f *openForm) verify(c echo.Context, body []byte) error {
 	if f.auth.Type == "" {
 		return nil
 	}
-	return signature.VerifyHook(&f.auth, c.Request().Header.Get, body, time.Now())
+	return signature.VerifyIncoming(&f.auth, c.Request().Header.Get, body, time.Now())
 }
 
 func (s *Server) showForm(c echo.Context) error {
@@ -214,7 +214,7 @@ func (s *Server) showFormIssues(c echo.Context, f *openForm, sent *submission, i
 
 func (s *Server) showThanks(c echo.Context, f *openForm) error {
 	if wantsJSON(c.Request()) {
-		return rest.WriteJSON(c, http.StatusOK, hookOut{Status: agent.ExecutionRunning})
+		return rest.WriteJSON(c, http.StatusOK, incomingWebhookOut{Status: agent.ExecutionRunning})
 	}
 	return sendPage(c, http.StatusOK, formView{Title: f.Title, Done: cmp.Or(f.Success, "Thank you, this was sent.")})
 }
@@ -239,8 +239,8 @@ func (s *Server) submit(call *rest.Call, form *openForm, sent *submission, value
 		Trigger:        agent.TriggerForm,
 		IdempotencyKey: key,
 		Queue:          true,
-		Hook:           true,
-		Wait:           hookWait,
+		Incoming:       true,
+		Wait:           incomingWait,
 		Waiting:        call.Body.Release,
 	})
 	if err != nil {
@@ -250,13 +250,16 @@ func (s *Server) submit(call *rest.Call, form *openForm, sent *submission, value
 	case started.Response != nil:
 		return s.answerForm(call.HTTP, form, started.Response)
 	case wantsJSON(call.HTTP.Request()) && !started.Repeated:
-		return rest.WriteJSON(call.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
+		return rest.WriteJSON(call.HTTP, http.StatusOK, incomingWebhookOut{
+			started.Execution.ID,
+			started.Execution.Status,
+		})
 	}
 	return s.showThanks(call.HTTP, form)
 }
 
 // answerForm responds with the result of a webhook-response: a text as a page,
-// anything else as the response of a hook.
+// anything else as the response of a webhook.
 func (s *Server) answerForm(c echo.Context, form *openForm, result *agent.NodeResult) error {
 	var answer struct {
 		Status  float64
@@ -271,12 +274,12 @@ func (s *Server) answerForm(c echo.Context, form *openForm, result *agent.NodeRe
 	var page struct{ Title, Message string }
 	switch {
 	case wantsJSON(c.Request()) || len(answer.Headers) > 0:
-		return answerHook(c, result)
+		return answerIncomingWebhook(c, result)
 	case json.Unmarshal(answer.Body, &text) == nil:
 	case json.Unmarshal(answer.Body, &page) == nil && page.Message != "":
 		title, text = cmp.Or(page.Title, title), page.Message
 	default:
-		return answerHook(c, result)
+		return answerIncomingWebhook(c, result)
 	}
 	return sendPage(c, int(answer.Status), formView{
 		Title: title,

@@ -364,13 +364,18 @@ func (s *Server) api() []*rest.Route {
 		rest.JSON("POST", "/agents/{id}/workflows/{workflowId}/versions/{version}/restore", 200, "Restore an old version as a new one", s.restoreWorkflow).
 			Tagged(),
 		rest.JSON("POST", "/agents/{id}/workflows/{workflowId}/test-node", 200, "Run one node of a workflow", s.testNode),
-		rest.Raw[hookIn]("POST", "/agents/{id}/hooks/{workflowId}", 200, "Start a workflow by webhook; a webhook-response node sets the response", s.callHook).
-			OrSecret().
+		rest.Raw[incomingWebhookIn](
+			"POST",
+			"/agents/{id}/hooks/{workflowId}",
+			200,
+			"Start a workflow by webhook; a webhook-response node sets the response",
+			s.callIncomingWebhook,
+		).OrSecret().
 			Limit(rest.Inbound).
 			Accepts("application/json", "application/x-www-form-urlencoded", "text/plain").
-			BodyUpTo(maxHookBody).
+			BodyUpTo(maxIncomingBody).
 			Answers("*/*").
-			Returns(hookOut{}).
+			Returns(incomingWebhookOut{}).
 			Fails(agent.CodeConflict, agent.CodeFileTooLarge, agent.CodeBudget),
 		rest.JSON("GET", "/agents/{id}/gateways", 200, "List gateways", s.listGateways),
 		rest.JSON("POST", "/agents/{id}/gateways", 201, "Create a gateway to a platform; its webhook secret is only shown once", s.createGateway).

@@ -27,7 +27,7 @@ import (
 	"satchel/crawl"
 	"satchel/flow"
 	"satchel/gateways"
-	"satchel/gateways/webhook"
+	"satchel/gateways/subscription"
 	"satchel/httpapi/auth"
 	"satchel/httpapi/rest"
 	"satchel/schedule"
@@ -43,7 +43,7 @@ type Parts struct {
 	Index       *vector.Index
 	Crawler     *crawl.Crawler
 	Flow        *flow.Engine
-	Webhooks    *webhook.Subscriptions
+	Webhooks    *subscription.Subscriptions
 	Scheduler   *schedule.Scheduler
 	Chat        *agentchat.Chat
 	Gateways    *gateways.Gateways

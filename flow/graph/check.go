@@ -27,7 +27,7 @@ func checkData(node *agent.Node, executable bool, complain func(field, issue str
 	}
 	checkFields(t.Data, node.Data, "data.", executable, complain)
 	if node.Type == agent.NodeTrigger {
-		agent.CheckHookAuth(node.Data["auth"], executable, complain)
+		agent.CheckIncomingAuth(node.Data["auth"], executable, complain)
 		checkForm(node.Data, executable, complain)
 	}
 	if node.Type == nodeTable && executable {

@@ -37,7 +37,7 @@ var flowTypes = []Type{
 				widget("textarea").
 				advanced().
 				when("event", agent.TriggerForm),
-			hookAuth,
+			incomingAuth,
 		},
 		Example: `{"event":"message.received","filter":[{"left":"{{message.content}}","operator":"contains","right":"order"}]}`,
 		ExampleOutput: `{"message":{"id":7,"role":"user","content":"Where is my order?"},"contact":{"id":"contact-06f1q2s3t4v5a6b7c8d9","name":"Ada Lovelace","email":"ada@example.com","tags":["vip"]},
@@ -160,8 +160,8 @@ var flowTypes = []Type{
 	},
 }
 
-// hookAuth is the auth of a trigger; see agent.HookAuth.
-var hookAuth = object(
+// incomingAuth is the auth of a trigger; see agent.IncomingAuth.
+var incomingAuth = object(
 	"auth",
 	"Who may call the webhook, or use the form",
 	"If absent, callers need the role admin.",

@@ -48,7 +48,7 @@ func init() {
 		converters[kind] = convertPoll
 	}
 	for kind := range webhookTriggers {
-		converters[kind] = convertHooked
+		converters[kind] = convertSubscribed
 	}
 	for _, kind := range []string{
 		"InMemory", "Pinecone", "Qdrant", "Supabase", "PGVector", "Weaviate", "Milvus", "MongoDBAtlas", "Zep", "Redis",

@@ -205,9 +205,9 @@ var webhookTriggers = map[string]string{
 	"affinityTrigger":         "Affinity",
 }
 
-// convertHooked makes a webhook trigger whose address has to be registered at the
+// convertSubscribed makes a webhook trigger whose address has to be registered at the
 // service.
-func convertHooked(converter *converter, unit *unit) {
+func convertSubscribed(converter *converter, unit *unit) {
 	service := webhookTriggers[shortKind(unit.kind)]
 	unit.approximate(
 		"ADDRESS",

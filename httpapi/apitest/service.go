@@ -23,7 +23,7 @@ import (
 	"satchel/flow"
 	"satchel/flow/dispatch"
 	"satchel/gateways"
-	"satchel/gateways/webhook"
+	"satchel/gateways/subscription"
 	"satchel/schedule"
 	"satchel/schedule/callbacks"
 	"satchel/store"
@@ -39,7 +39,7 @@ type Parts struct {
 	Index       *vector.Index
 	Crawler     *crawl.Crawler
 	Flow        *flow.Engine
-	Webhooks    *webhook.Subscriptions
+	Webhooks    *subscription.Subscriptions
 	Scheduler   *schedule.Scheduler
 	Chat        *agentchat.Chat
 	Gateways    *gateways.Gateways
@@ -91,7 +91,7 @@ func Open(tb testing.TB) Parts {
 	if err := crawler.Start(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
-	webhooks := webhook.New(store.Env{
+	webhooks := subscription.New(store.Env{
 		Folder:  folder,
 		Allow:   agent.MustAddressRanges("127.0.0.0/8"),
 		Version: "test",

@@ -53,7 +53,7 @@ type count struct {
 }
 
 // InboundLimit is how many posts per minute one gateway accepts, and how many calls of
-// hooks per minute one client may make.
+// incoming webhooks per minute one client may make.
 const InboundLimit = 600
 
 // NewLimiter returns a limiter of requests per minute by class, which counts nothing if

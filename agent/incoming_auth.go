@@ -2,9 +2,9 @@ package agent
 
 import "strings"
 
-// HookAuth is how a webhook trigger authenticates callers: the auth of its
+// IncomingAuth is how a webhook trigger authenticates callers: the auth of its
 // data. The zero value leaves it to the roles that may execute the workflow.
-type HookAuth struct {
+type IncomingAuth struct {
 	Type     string `json:"type"` // none, bearer, basic, header, hmac, standard-webhooks
 	Token    string `json:"token"`
 	Username string `json:"username"`
@@ -23,15 +23,15 @@ const RepeatsStart = "start"
 
 // SignsBodyOnly reports whether the signature covers neither an id nor a time,
 // so that a replay can only be recognized by its equal body.
-func (a *HookAuth) SignsBodyOnly() bool {
+func (a *IncomingAuth) SignsBodyOnly() bool {
 	return a.Type == "hmac" && a.Repeats != RepeatsStart
 }
 
 // DefaultSignatureHeader is the header in which GitHub and others send an HMAC.
 const DefaultSignatureHeader = "X-Hub-Signature-256"
 
-// hookAuthFields maps each type of HookAuth to its required fields.
-var hookAuthFields = map[string][]string{
+// incomingAuthFields maps each type of IncomingAuth to its required fields.
+var incomingAuthFields = map[string][]string{
 	"none":              nil,
 	"bearer":            {"token"},
 	"basic":             {"username", "password"},
@@ -40,9 +40,9 @@ var hookAuthFields = map[string][]string{
 	"standard-webhooks": {"secret"},
 }
 
-// CheckHookAuth checks the auth of a trigger's data. That of an executable
+// CheckIncomingAuth checks the auth of a trigger's data. That of an executable
 // workflow must be complete.
-func CheckHookAuth(given any, executable bool, complain func(field, issue string)) {
+func CheckIncomingAuth(given any, executable bool, complain func(field, issue string)) {
 	auth, ok := given.(map[string]any)
 	if !ok {
 		return
@@ -55,7 +55,7 @@ func CheckHookAuth(given any, executable bool, complain func(field, issue string
 		}
 	}
 	kind, _ := auth["type"].(string)
-	fields, known := hookAuthFields[kind]
+	fields, known := incomingAuthFields[kind]
 	switch {
 	case !known && (kind != "" || executable):
 		complain("data.auth.type", "must be none, bearer, basic, header, hmac or standard-webhooks")
@@ -78,7 +78,7 @@ func CheckHookAuth(given any, executable bool, complain func(field, issue string
 
 // SecretHeader returns the name of the header that carries a secret of the
 // caller, or "" if there is none.
-func (a *HookAuth) SecretHeader() string {
+func (a *IncomingAuth) SecretHeader() string {
 	switch a.Type {
 	case "header":
 		return a.Name
@@ -90,7 +90,7 @@ func (a *HookAuth) SecretHeader() string {
 
 // SecretField returns the name and value of the field that is encrypted; an
 // empty name means none.
-func (a *HookAuth) SecretField() (name string, value *string) {
+func (a *IncomingAuth) SecretField() (name string, value *string) {
 	switch a.Type {
 	case "bearer":
 		return "token", &a.Token

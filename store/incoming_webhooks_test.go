@@ -157,7 +157,9 @@ func TestHookOfAWorkflow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h, err := db.Hook(t.Context(), w.ID, "webhook"); err != nil || h.NodeID != "z" || h.Auth.Secret != "s3cret" {
+	if h, err := db.IncomingWebhook(t.Context(), w.ID, "webhook"); err != nil ||
+		h.NodeID != "z" ||
+		h.Auth.Secret != "s3cret" {
 		t.Errorf("%+v, %v", h, err)
 	}
 	var auths []json.RawMessage
@@ -171,15 +173,15 @@ func TestHookOfAWorkflow(t *testing.T) {
 			"UPDATE workflows SET nodes = json_array(json_object('id','a','type','trigger','data',"+
 				"json_object('event','webhook','auth',json('"+string(auth)+"'))))",
 		)
-		h, err := db.Hook(t.Context(), w.ID, "webhook")
+		h, err := db.IncomingWebhook(t.Context(), w.ID, "webhook")
 		if err != nil ||
 			h.Auth.Type == "" ||
-			signature.VerifyHook(&h.Auth, func(string) string { return "" }, nil, agent.Now().Time) == nil {
+			signature.VerifyIncoming(&h.Auth, func(string) string { return "" }, nil, agent.Now().Time) == nil {
 			t.Errorf("%s lets everybody in: %+v, %v", auth, h, err)
 		}
 	}
 	do(t, db, "UPDATE workflows SET status = 'paused'")
-	if _, err := db.Hook(t.Context(), w.ID, "webhook"); agent.ErrorCode(err) != agent.CodeNotFound {
+	if _, err := db.IncomingWebhook(t.Context(), w.ID, "webhook"); agent.ErrorCode(err) != agent.CodeNotFound {
 		t.Errorf("paused: %v", err)
 	}
 }

@@ -19,35 +19,35 @@ import (
 	"satchel/store"
 )
 
-// hook implements custom webhooks: any service that speaks HTTP.
-type hook struct{}
+// webhook implements custom webhooks: any service that speaks HTTP.
+type webhook struct{}
 
-// HookInfo describes the target of a verified custom webhook. Both fields are
+// WebhookInfo describes the target of a verified custom webhook. Both fields are
 // null for a gateway that only receives.
-type HookInfo struct {
+type WebhookInfo struct {
 	URL    *string `json:"url"`
 	Status *int    `json:"status"`
 }
 
-func (hook) missing(c agent.GatewayConfig) []string {
+func (webhook) missing(c agent.GatewayConfig) []string {
 	return emptyFields("url", c.URL)
 }
 
 // verifyReceiver checks a gateway without a URL: with its own secret for
 // senders it only receives posts, without one its config is incomplete.
-func (hook) verifyReceiver(o store.OpenGateway) (any, error) {
+func (webhook) verifyReceiver(o store.OpenGateway) (any, error) {
 	if !slices.Contains(o.ConfiguredFields, "secret") {
 		return nil, newClientError(
 			"config.url and config.secret missing: give a URL to send to, or a secret to only receive",
 			nil,
 		)
 	}
-	return HookInfo{}, nil
+	return WebhookInfo{}, nil
 }
 
 // verify posts a signed {"type":"ping"} to the target, which must respond with
 // success.
-func (h hook) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
+func (h webhook) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (any, error) {
 	body, err := json.Marshal(map[string]any{"type": "ping", "timestamp": agent.At(g.now())})
 	if err != nil {
 		return nil, err
@@ -56,11 +56,11 @@ func (h hook) verify(ctx context.Context, g *Gateways, c agent.GatewayConfig) (a
 	if err != nil {
 		return nil, err
 	}
-	return HookInfo{URL: &c.URL, Status: &answer.status}, nil
+	return WebhookInfo{URL: &c.URL, Status: &answer.status}, nil
 }
 
-// hookMessage is a message as posted to the target.
-type hookMessage struct {
+// webhookMessage is a message as posted to the target.
+type webhookMessage struct {
 	Type      string     `json:"type"` // message
 	Timestamp agent.Time `json:"timestamp"`
 	To        string     `json:"to"`
@@ -71,13 +71,18 @@ type hookMessage struct {
 
 // send posts a message to the target. The same key yields the same webhook-id,
 // by which the target recognizes a repeat.
-func (h hook) send(ctx context.Context, gateways *Gateways, config agent.GatewayConfig, message Message) (Sent, error) {
+func (h webhook) send(
+	ctx context.Context,
+	gateways *Gateways,
+	config agent.GatewayConfig,
+	message Message,
+) (Sent, error) {
 	id := agent.NewID("message")
 	if message.Key != "" {
 		sum := sha256.Sum256([]byte(message.Key))
 		id = "message-" + hex.EncodeToString(sum[:16])
 	}
-	body, err := json.Marshal(hookMessage{
+	body, err := json.Marshal(webhookMessage{
 		Type:      "message",
 		Timestamp: agent.At(gateways.now()),
 		To:        message.To,
@@ -101,13 +106,13 @@ func (h hook) send(ctx context.Context, gateways *Gateways, config agent.Gateway
 	return Sent{ID: id, Channel: message.To}, nil
 }
 
-func (hook) recipient(thread string) (to, within string) { return thread, "" }
+func (webhook) recipient(thread string) (to, within string) { return thread, "" }
 
 // dedupWindow is how long a target is expected to remember an id.
-func (hook) dedupWindow(Message) time.Duration { return 24 * time.Hour }
+func (webhook) dedupWindow(Message) time.Duration { return 24 * time.Hour }
 
 // post sends a signed body to the target, with the gateway's own headers.
-func (hook) post(
+func (webhook) post(
 	ctx context.Context,
 	gateways *Gateways,
 	config agent.GatewayConfig,
@@ -139,12 +144,12 @@ func (hook) post(
 	return answer, err
 }
 
-func (hook) register(context.Context, *Gateways, store.OpenGateway, string) (string, error) {
+func (webhook) register(context.Context, *Gateways, store.OpenGateway, string) (string, error) {
 	return "Post messages to this URL, signed as described in the gateway documentation.", nil
 }
 
-// hookPost is a parsed post. It is a message if it has a sender and a text.
-type hookPost struct {
+// webhookPost is a parsed post. It is a message if it has a sender and a text.
+type webhookPost struct {
 	ID         looseString     `json:"id"`
 	From       looseString     `json:"from"`
 	ExternalID looseString     `json:"external_id"`
@@ -181,8 +186,8 @@ func (f *looseString) UnmarshalJSON(raw []byte) error {
 // headers, GitHub's X-Hub-Signature-256, or the secret itself. Ids are stored,
 // so an intercepted post cannot be replayed. If only the body is signed, and
 // contains no id, it cannot be replayed within signature.MaxAge.
-func (hook) parsePost(gateway store.OpenGateway, post Post, now time.Time) (Parsed, error) {
-	proof, ok := verifyHook(gateway.Config.Secret, post, now)
+func (webhook) parsePost(gateway store.OpenGateway, post Post, now time.Time) (Parsed, error) {
+	proof, ok := verifyWebhook(gateway.Config.Secret, post, now)
 	if !ok {
 		return Parsed{}, badSignature()
 	}
@@ -198,7 +203,7 @@ func (hook) parsePost(gateway store.OpenGateway, post Post, now time.Time) (Pars
 		Hashed:   proof.hashed,
 		Delivery: proof.delivery,
 	}
-	if in, ok := parseHookMessage(post.Body); ok {
+	if in, ok := parseWebhookMessage(post.Body); ok {
 		if in.ID == "" {
 			in.ID, in.Hashed = proof.id, proof.hashed
 		}
@@ -222,9 +227,9 @@ type postID struct {
 	delivery string
 }
 
-// verifyHook reports whether a post is authentic, and how to recognize a repeat
+// verifyWebhook reports whether a post is authentic, and how to recognize a repeat
 // of it. A sender that sends the secret itself may send the same content twice.
-func verifyHook(secret string, post Post, now time.Time) (postID, bool) {
+func verifyWebhook(secret string, post Post, now time.Time) (postID, bool) {
 	if secret == "" {
 		return postID{}, false
 	}
@@ -251,9 +256,9 @@ func verifyHook(secret string, post Post, now time.Time) (postID, bool) {
 	}, signature.SameSecret(post.Header.Get("X-Webhook-Secret"), secret)
 }
 
-// parseHookMessage parses a body as a message.
-func parseHookMessage(body []byte) (agent.Inbound, bool) {
-	var post hookPost
+// parseWebhookMessage parses a body as a message.
+func parseWebhookMessage(body []byte) (agent.Inbound, bool) {
+	var post webhookPost
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 ||
 		trimmed[0] != '{' ||
 		json.Unmarshal(body, &post) != nil {
@@ -261,7 +266,7 @@ func parseHookMessage(body []byte) (agent.Inbound, bool) {
 	}
 	text := string(cmp.Or(post.Text, post.Message, post.Content))
 	from := string(cmp.Or(post.From, post.ExternalID))
-	files := hookFiles(post.Attachments)
+	files := webhookFiles(post.Attachments)
 	if strings.TrimSpace(from) == "" || strings.TrimSpace(text) == "" && len(files) == 0 {
 		return agent.Inbound{}, false
 	}
@@ -280,8 +285,8 @@ func parseHookMessage(body []byte) (agent.Inbound, bool) {
 	}, true
 }
 
-// hookFiles returns the files whose URLs a post contains.
-func hookFiles(raw json.RawMessage) (files []agent.Attachment) {
+// webhookFiles returns the files whose URLs a post contains.
+func webhookFiles(raw json.RawMessage) (files []agent.Attachment) {
 	var named []struct {
 		URL      string `json:"url"`
 		Name     string `json:"name"`

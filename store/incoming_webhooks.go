@@ -9,16 +9,16 @@ import (
 	"satchel/store/sqlite"
 )
 
-// Hook is the trigger that a call of a workflow's hook fires.
-type Hook struct {
+// IncomingWebhook is the trigger that a call of a workflow's webhook fires.
+type IncomingWebhook struct {
 	NodeID string
-	Auth   agent.HookAuth // with its secret, which must not reach a client
+	Auth   agent.IncomingAuth // with its secret, which must not reach a client
 }
 
-// Hook finds the first trigger of an active workflow that its hook (webhook) or its
+// IncomingWebhook finds the first trigger of an active workflow that its webhook or its
 // form fires. If the workflow has none, or is not active, the error is NOT_FOUND.
-func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) {
-	hook, err := Read(ctx, db, func(tx *Tx) (h Hook, err error) {
+func (db *DB) IncomingWebhook(ctx context.Context, workflowID, event string) (IncomingWebhook, error) {
+	incoming, err := Read(ctx, db, func(tx *Tx) (h IncomingWebhook, err error) {
 		found, err := all(
 			tx,
 			func(rows *sqlite.Rows) (auth []byte, err error) {
@@ -38,7 +38,7 @@ func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) 
 			return h, nil
 		}
 		if json.Unmarshal(auth, &h.Auth) != nil || h.Auth.Type == "" { // written by SQL, in an unknown form
-			h.Auth = agent.HookAuth{Type: "unknown"}
+			h.Auth = agent.IncomingAuth{Type: "unknown"}
 			return h, nil
 		}
 		field, value := h.Auth.SecretField()
@@ -54,10 +54,10 @@ func (db *DB) Hook(ctx context.Context, workflowID, event string) (Hook, error) 
 	case errors.Is(err, errLocked):
 		err = agent.Errorf(
 			agent.CodeExecution,
-			"the secret of this hook is locked: it was encrypted with another master key; set it again",
+			"the secret of this webhook is locked: it was encrypted with another master key; set it again",
 		).Because(err)
 	}
-	return hook, err
+	return incoming, err
 }
 
 // FormOf is a form and the workflow that it starts.

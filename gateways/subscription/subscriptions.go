@@ -1,4 +1,4 @@
-package webhook
+package subscription
 
 import (
 	"context"
@@ -138,7 +138,7 @@ const EventTest = "webhook.test"
 // the outcome. It also works for a subscription that is off, and does not
 // count.
 func (s *Subscriptions) Test(ctx context.Context, db *store.DB, id string) (agent.Delivery, error) {
-	hook, err := db.Webhook(ctx, id)
+	webhook, err := db.Webhook(ctx, id)
 	if err != nil {
 		return agent.Delivery{}, err
 	}
@@ -151,13 +151,13 @@ func (s *Subscriptions) Test(ctx context.Context, db *store.DB, id string) (agen
 		ID:        agent.NewID(agent.KindEvent),
 		Type:      EventTest,
 		CreatedAt: now,
-		Data:      []byte(`{"webhook":{"id":"` + hook.ID + `"}}`),
+		Data:      []byte(`{"webhook":{"id":"` + webhook.ID + `"}}`),
 	}
 	body, err := store.EventBody(event, db.ID())
 	if err != nil {
 		return agent.Delivery{}, err
 	}
-	attempt, _ := s.post(ctx, hook.URL, secrets, event.ID, body)
+	attempt, _ := s.post(ctx, webhook.URL, secrets, event.ID, body)
 	if ctx.Err() != nil {
 		return agent.Delivery{}, ctx.Err()
 	}

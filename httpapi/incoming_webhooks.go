@@ -25,28 +25,28 @@ import (
 	"satchel/store"
 )
 
-type hookIn struct {
+type incomingWebhookIn struct {
 	ID string `path:"workflowId" doc:"Id of the workflow." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
 }
 
-// hookOut is the response of a hook whose workflow has no webhook-response.
-type hookOut struct {
+// incomingWebhookOut is the response of a webhook whose workflow has no webhook-response.
+type incomingWebhookOut struct {
 	ExecutionID string                `json:"execution_id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	Status      agent.ExecutionStatus `json:"status" enum:"queued,running,complete,errored,terminated" example:"running"`
 }
 
-// hookWait is how long a hook waits for the workflow's webhook-response.
-const hookWait = 60 * time.Second
+// incomingWait is how long a webhook waits for the workflow's webhook-response.
+const incomingWait = 60 * time.Second
 
-// maxHookBody limits the body of a hook, in bytes.
-const maxHookBody = 2 << 20
+// maxIncomingBody limits the body of a webhook, in bytes.
+const maxIncomingBody = 2 << 20
 
-func (s *Server) callHook(call *rest.Call) error {
-	in, err := rest.Bind[hookIn](call)
+func (s *Server) callIncomingWebhook(call *rest.Call) error {
+	in, err := rest.Bind[incomingWebhookIn](call)
 	if err != nil {
 		return err
 	}
-	hook, err := s.admitHook(call, in.ID)
+	incoming, err := s.admitIncomingWebhook(call, in.ID)
 	if err != nil {
 		return err
 	}
@@ -54,9 +54,9 @@ func (s *Server) callHook(call *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if hook.Auth.Type != "" {
-		if err := signature.VerifyHook(
-			&hook.Auth,
+	if incoming.Auth.Type != "" {
+		if err := signature.VerifyIncoming(
+			&incoming.Auth,
 			call.HTTP.Request().Header.Get,
 			raw,
 			time.Now(),
@@ -64,16 +64,16 @@ func (s *Server) callHook(call *rest.Call) error {
 			return err
 		}
 	}
-	payload, err := hookPayload(call.HTTP.Request(), raw, hook.Auth.SecretHeader())
+	payload, err := incomingPayload(call.HTTP.Request(), raw, incoming.Auth.SecretHeader())
 	if err != nil {
 		return err
 	}
-	key, err := hookIdempotencyKey(call.HTTP.Request().Header, in.ID)
+	key, err := incomingIdempotencyKey(call.HTTP.Request().Header, in.ID)
 	if err != nil {
 		return err
 	}
 	replay := ""
-	if hook.Auth.SignsBodyOnly() {
+	if incoming.Auth.SignsBodyOnly() {
 		sum := sha256.Sum256(raw)
 		replay = "hook:" + in.ID + ":" + hex.EncodeToString(sum[:])
 	}
@@ -84,36 +84,36 @@ func (s *Server) callHook(call *rest.Call) error {
 		IdempotencyKey: key,
 		Replay:         replay,
 		Queue:          true,
-		Hook:           true,
-		Wait:           hookWait,
+		Incoming:       true,
+		Wait:           incomingWait,
 	})
 	if err != nil {
 		return err
 	}
 	if started.Repeated {
-		return s.repeatHook(call, key, replay)
+		return s.repeatIncomingWebhook(call, key, replay)
 	}
 	if started.Response != nil {
-		return answerHook(call.HTTP, started.Response)
+		return answerIncomingWebhook(call.HTTP, started.Response)
 	}
-	return rest.WriteJSON(call.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
+	return rest.WriteJSON(call.HTTP, http.StatusOK, incomingWebhookOut{started.Execution.ID, started.Execution.Status})
 }
 
-// admitHook checks that the caller may start the workflow: with the
+// admitIncomingWebhook checks that the caller may start the workflow: with the
 // credentials that its trigger requires, or, if it requires none, by the rules
 // of all other routes. A signature of the body is verified when the body is there.
-func (s *Server) admitHook(c *rest.Call, workflowID string) (store.Hook, error) {
-	hook, err := c.DB.Hook(c, workflowID, "webhook")
+func (s *Server) admitIncomingWebhook(c *rest.Call, workflowID string) (store.IncomingWebhook, error) {
+	incoming, err := c.DB.IncomingWebhook(c, workflowID, "webhook")
 	switch {
-	case hook.Auth.Type != "" && err == nil:
+	case incoming.Auth.Type != "" && err == nil:
 		if c.DB.Agent().Status == agent.StatusDisabled {
-			return hook, agent.NotFound("active workflow with a webhook trigger", workflowID)
+			return incoming, agent.NotFound("active workflow with a webhook trigger", workflowID)
 		}
-		return hook, signature.CheckHook(&hook.Auth, c.HTTP.Request().Header.Get)
+		return incoming, signature.CheckIncoming(&incoming.Auth, c.HTTP.Request().Header.Get)
 	case c.Refused != nil:
-		return hook, c.Refused
+		return incoming, c.Refused
 	}
-	return hook, err
+	return incoming, err
 }
 
 // deliveryHeaders identify a delivery, so that it is handled once however often it is
@@ -123,8 +123,8 @@ var deliveryHeaders = []string{"Webhook-Id", "Svix-Id", "Idempotency-Key", "X-Gi
 // maxDeliveryID limits the id of a delivery, in bytes.
 const maxDeliveryID = 256
 
-// hookIdempotencyKey returns the key that the sender gave the request, or "".
-func hookIdempotencyKey(h http.Header, workflowID string) (string, error) {
+// incomingIdempotencyKey returns the key that the sender gave the request, or "".
+func incomingIdempotencyKey(h http.Header, workflowID string) (string, error) {
 	for _, name := range deliveryHeaders {
 		if id := h.Get(name); id != "" {
 			if len(id) > maxDeliveryID || !utf8.ValidString(id) {
@@ -139,9 +139,9 @@ func hookIdempotencyKey(h http.Header, workflowID string) (string, error) {
 	return "", nil
 }
 
-// repeatHook answers a repeated delivery like the first one, or with the state
+// repeatIncomingWebhook answers a repeated delivery like the first one, or with the state
 // of its execution.
-func (s *Server) repeatHook(c *rest.Call, key, replay string) error {
+func (s *Server) repeatIncomingWebhook(c *rest.Call, key, replay string) error {
 	id, err := c.DB.ExecutionOf(c, key, replay)
 	if err != nil {
 		return err
@@ -152,17 +152,17 @@ func (s *Server) repeatHook(c *rest.Call, key, replay string) error {
 	}
 	for i := range results {
 		if results[i].Type == "webhook-response" && results[i].Status == agent.NodeSuccess {
-			return answerHook(c.HTTP, &results[i])
+			return answerIncomingWebhook(c.HTTP, &results[i])
 		}
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, hookOut{x.ID, x.Status})
+	return rest.WriteJSON(c.HTTP, http.StatusOK, incomingWebhookOut{x.ID, x.Status})
 }
 
-// hookPayload returns {method, query, headers, body} and the fields of a body
-// that is an object. Headers with credentials for this server or hook are
+// incomingPayload returns {method, query, headers, body} and the fields of a body
+// that is an object. Headers with credentials for this server or the webhook are
 // removed.
-func hookPayload(request *http.Request, raw []byte, secret string) (json.RawMessage, error) {
-	body, err := hookBody(request.Header.Get(echo.HeaderContentType), raw)
+func incomingPayload(request *http.Request, raw []byte, secret string) (json.RawMessage, error) {
+	body, err := incomingBody(request.Header.Get(echo.HeaderContentType), raw)
 	if err != nil {
 		return nil, err
 	}
@@ -184,8 +184,8 @@ func hookPayload(request *http.Request, raw []byte, secret string) (json.RawMess
 	return json.Marshal(payload)
 }
 
-// hookBody parses a body as JSON or as a form; anything else is text.
-func hookBody(contentType string, raw []byte) (any, error) {
+// incomingBody parses a body as JSON or as a form; anything else is text.
+func incomingBody(contentType string, raw []byte) (any, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -261,9 +261,9 @@ func clean(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\uFFFD"), "\uFFFD")
 }
 
-// answerHook writes the response of a webhook-response. Its headers cannot
+// answerIncomingWebhook writes the response of a webhook-response. Its headers cannot
 // replace those that the server sets itself.
-func answerHook(c echo.Context, result *agent.NodeResult) error {
+func answerIncomingWebhook(c echo.Context, result *agent.NodeResult) error {
 	var answer struct {
 		Status  float64        `json:"status"`
 		Headers map[string]any `json:"headers"`

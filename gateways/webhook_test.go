@@ -485,7 +485,7 @@ func TestHookSends(t *testing.T) {
 		_, _ = w.Write([]byte(`{"id":"theirs"}`))
 	})
 	r.wait = func(context.Context, time.Duration) error { return nil }
-	sent, err := hook{}.send(t.Context(), r.Gateways, o.Config, Message{To: "ada", Text: "Hi <there>", Key: "k"})
+	sent, err := webhook{}.send(t.Context(), r.Gateways, o.Config, Message{To: "ada", Text: "Hi <there>", Key: "k"})
 	if err != nil || sent.ID != "theirs" || sent.Channel != "ada" {
 		t.Errorf("sent %+v, %v", sent, err)
 	}
@@ -564,7 +564,7 @@ func FuzzHook(f *testing.F) {
 	now := time.Unix(1_700_000_000, 0)
 	o := store.OpenGateway{Config: agent.GatewayConfig{Secret: "s"}}
 	f.Fuzz(func(t *testing.T, body []byte, given, timestamp string) {
-		if _, err := (hook{}).parsePost(
+		if _, err := (webhook{}).parsePost(
 			o,
 			Post{
 				Header: headers("webhook-id", "x", "webhook-timestamp", timestamp, "webhook-signature", given),
@@ -577,7 +577,7 @@ func FuzzHook(f *testing.F) {
 				t.Fatalf("%q passes as the signature of %q", given, body)
 			}
 		}
-		parsed, err := (hook{}).parsePost(o, Post{Header: headers("X-Webhook-Secret", "s"), Body: body}, now)
+		parsed, err := (webhook{}).parsePost(o, Post{Header: headers("X-Webhook-Secret", "s"), Body: body}, now)
 		if err != nil {
 			return
 		}

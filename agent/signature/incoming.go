@@ -12,22 +12,22 @@ import (
 	"satchel/agent"
 )
 
-// VerifyHook authenticates a request by its headers, which header returns by
+// VerifyIncoming authenticates a request by its headers, which header returns by
 // name, and its body. The error is UNAUTHORIZED and does not say what was
 // wrong. Without a configured secret, every request is rejected.
-func VerifyHook(a *agent.HookAuth, header func(name string) string, body []byte, now time.Time) error {
+func VerifyIncoming(a *agent.IncomingAuth, header func(name string) string, body []byte, now time.Time) error {
 	if isAuthorized(a, header, body, now) {
 		return nil
 	}
-	return hookError()
+	return incomingError()
 }
 
-// CheckHook checks the credentials of a hook as far as possible before its body is read:
+// CheckIncoming checks the credentials of an incoming webhook as far as possible before its body is read:
 // a signature of the body must at least be there.
-func CheckHook(a *agent.HookAuth, header func(name string) string) error {
+func CheckIncoming(a *agent.IncomingAuth, header func(name string) string) error {
 	switch a.Type {
 	case "header", "bearer", "basic":
-		return VerifyHook(a, header, nil, time.Time{})
+		return VerifyIncoming(a, header, nil, time.Time{})
 	case "hmac":
 		return present(header(signatureHeader(a)))
 	case "standard-webhooks":
@@ -38,13 +38,13 @@ func CheckHook(a *agent.HookAuth, header func(name string) string) error {
 
 func present(given string) error {
 	if given == "" {
-		return hookError()
+		return incomingError()
 	}
 	return nil
 }
 
-// signatureHeader returns the name of the header with the signature of an hmac hook.
-func signatureHeader(a *agent.HookAuth) string {
+// signatureHeader returns the name of the header with the signature of an incoming webhook of type hmac.
+func signatureHeader(a *agent.IncomingAuth) string {
 	return cmp.Or(a.Header, agent.DefaultSignatureHeader)
 }
 
@@ -56,11 +56,11 @@ func standardPrefix(header func(string) string) string {
 	return "webhook-"
 }
 
-func hookError() error {
-	return agent.Errorf(agent.CodeUnauthorized, "the credentials or the signature of this hook are missing or wrong")
+func incomingError() error {
+	return agent.Errorf(agent.CodeUnauthorized, "the credentials or the signature of this webhook are missing or wrong")
 }
 
-func isAuthorized(auth *agent.HookAuth, header func(string) string, body []byte, now time.Time) bool {
+func isAuthorized(auth *agent.IncomingAuth, header func(string) string, body []byte, now time.Time) bool {
 	if _, secret := auth.SecretField(); secret == nil || *secret == "" || *secret == agent.Mask {
 		return auth.Type == "none"
 	}
