@@ -420,8 +420,7 @@ func TestCredentialStaysWithItsHosts(t *testing.T) {
 		apitest.WriteJSON(w, 200, map[string]any{"ok": true})
 	}))
 	t.Cleanup(evil.Close)
-	var home *httptest.Server
-	home = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	home := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if to := r.URL.Query().Get("to"); to != "" {
 			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 			return
