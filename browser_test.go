@@ -20,6 +20,7 @@ func installedBrowser(t *testing.T) []string {
 
 // TestRenderedCrawl crawls a site whose text a script writes, with the whole program.
 func TestRenderedCrawl(t *testing.T) {
+	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
 			http.NotFound(w, r)
@@ -52,6 +53,7 @@ func TestRenderedCrawl(t *testing.T) {
 
 // TestNoBrowser checks the errors of what needs a browser where there is none.
 func TestNoBrowser(t *testing.T) {
+	t.Parallel()
 	none := filepath.Join(t.TempDir(), "none")
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--chromium", none)
 	answer := s.call(t, "POST", "/agents/default/browser", map[string]any{}, 500)

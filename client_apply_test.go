@@ -149,6 +149,7 @@ var settingEdits = map[string][]any{
 // TestApplyTwice edits every field of every kind of file, several times, by names too. After
 // each round a second apply changes nothing, no record is added, and an export is the folder.
 func TestApplyTwice(t *testing.T) {
+	t.Parallel()
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"), "--outbound-allow", "127.0.0.1/32")
 	described := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, shopAPI)
@@ -338,6 +339,7 @@ func writeRecord(t *testing.T, name string, r map[string]any) string {
 
 // TestApplyRefuses applies folders with mistakes, which change nothing.
 func TestApplyRefuses(t *testing.T) {
+	t.Parallel()
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"))
 	dir := filepath.Join(t.TempDir(), "bakery")
 	for name, text := range map[string]string{

@@ -123,6 +123,7 @@ func TestClientCommands(t *testing.T) {
 }
 
 func TestClientRunsWorkflows(t *testing.T) {
+	t.Parallel()
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"))
 	for name, node := range map[string]map[string]any{
 		"Greet": {"id": "n", "type": "set", "data": map[string]any{"values": map[string]any{"hello": "{{name}}"}}},
@@ -153,6 +154,7 @@ func TestClientRunsWorkflows(t *testing.T) {
 
 // TestClientFollowsLogs reads an entry that is logged while logs --follow runs.
 func TestClientFollowsLogs(t *testing.T) {
+	t.Parallel()
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"))
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
@@ -191,6 +193,7 @@ const shopAPI = `{"openapi":"3.0.0","info":{"title":"Shop","version":"1"},"serve
 
 // TestDefinition exports an agent, applies the definition to another one, and changes it.
 func TestDefinition(t *testing.T) {
+	t.Parallel()
 	programs := filepath.Join(t.TempDir(), "programs.json")
 	write(t, programs, `{"mcpServers": {"files": {"command": "no-such-program"}}}`)
 	s := start(
@@ -521,6 +524,7 @@ func TestNewKeys(t *testing.T) {
 
 // TestClientIsInterrupted ends a command as Ctrl-C does, while its workflow waits.
 func TestClientIsInterrupted(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a process cannot be interrupted by another one there")
 	}

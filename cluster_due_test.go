@@ -120,6 +120,7 @@ func TestClusterTakesOverDueWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	target := newDueTarget(t)
 	database := pgtest.Start(t).Database("satchel")
 	a, b := startNode(t, database), startNode(t, database)

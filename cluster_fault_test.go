@@ -243,6 +243,7 @@ func TestClusterSurvivesFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	seeds, _ := strconv.ParseUint(os.Getenv(faultSeeds), 10, 64)
 	first, _ := strconv.ParseUint(os.Getenv(firstSeed), 10, 64)
 	f := startFaultyCluster(t)

@@ -148,6 +148,7 @@ func TestClusterSurvivesAKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	database := pgtest.Start(t).Database("satchel")
 	a := startNode(t, database)
 	b := startNode(t, database)
@@ -238,6 +239,7 @@ func TestClusterRevokesKeys(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	database := pgtest.Start(t).Database("satchel")
 	a, b, c := startNode(t, database), startNode(t, database), startNode(t, database)
 	makeKey := func(name string) (id, key string) {
@@ -306,6 +308,7 @@ func TestClusterAnswersAlike(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	database := pgtest.Start(t).Database("satchel")
 	owner, other := startNode(t, database), startNode(t, database)
 	if status, made := owner.insist(t, "POST", "/agents", map[string]any{"name": "bakery"}); status != 201 {

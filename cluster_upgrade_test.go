@@ -76,6 +76,7 @@ func TestClusterIsUpgraded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }))
 	t.Cleanup(target.Close)
 	database := pgtest.Start(t).Database("satchel")

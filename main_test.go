@@ -585,6 +585,7 @@ hazelnuts and almonds are handled.
 // TestWalk follows the README: create an agent, upload a document, ask in other words,
 // query by SQL, copy the file to another folder, start there.
 func TestWalk(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	s := start(t, "--data", data)
 	agent := s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
@@ -693,6 +694,7 @@ func (s *service) until(t *testing.T, agent, what string, holds func() bool) {
 }
 
 func TestCommands(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	s := start(t, "--data", data)
 	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
@@ -855,6 +857,7 @@ func TestDefaultRole(t *testing.T) {
 // TestFirstKeyOnTheCommandLine makes the first key of a folder with each answer to whether
 // strangers may read the default agent, and asks a server and doctor about it.
 func TestFirstKeyOnTheCommandLine(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name   string
 		create []string
@@ -911,6 +914,7 @@ func TestFirstKeyOnTheCommandLine(t *testing.T) {
 
 // TestChoiceWithLaterKey chooses for strangers with a key made beside a running server.
 func TestChoiceWithLaterKey(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	s := start(t, "--data", data)
 	s.call(t, "POST", "/agents", map[string]any{"name": "bakery"}, 201)
@@ -991,6 +995,7 @@ func TestCommandsWithoutData(t *testing.T) {
 
 // TestCrawl crawls a site with the whole program.
 func TestCrawl(t *testing.T) {
+	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		switch r.URL.Path {

@@ -609,6 +609,7 @@ var templateRuns = map[string]func(*templateFixture){
 
 // TestTemplates sets every template up and executes it to its result.
 func TestTemplates(t *testing.T) {
+	t.Parallel()
 	s := start(
 		t,
 		append(
@@ -652,6 +653,7 @@ func TestTemplates(t *testing.T) {
 
 // TestTemplatesAreAllOrNothing checks that a refused set-up leaves nothing behind.
 func TestTemplatesAreAllOrNothing(t *testing.T) {
+	t.Parallel()
 	s := start(t, "--data", filepath.Join(t.TempDir(), "data"))
 	telegram := map[string]any{"botToken": "77:t"}
 	for _, c := range []struct {
