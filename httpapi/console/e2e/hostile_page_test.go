@@ -139,29 +139,31 @@ func TestHostilePage(t *testing.T) {
 		name  string
 		proxy bool
 	}{{"an API key was made", false}, {"EDGE_ACCESS_AUD", true}} {
+		var identify func(*http.Request)
+		ts := newTestServer(t, func(o *httpapi.Options) {
+			o.DefaultRole = agent.RoleAdmin
+			if mode.proxy {
+				identify = behindProxy(t, o)
+			}
+		})
+		ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
+		owner, session := ts.withKey(t, agent.RoleOwner, "*"), ts.openLoaded(t, "/").ID()
 		for origin, address := range map[string]string{
 			"another site": strings.Replace(evil.URL, "127.0.0.1", "localhost", 1),
 			"another port": evil.URL,
 		} {
-			t.Run(mode.name+", "+origin, func(t *testing.T) { runHostilePage(t, address, mode.proxy) })
+			t.Run(mode.name+", "+origin, func(t *testing.T) {
+				newRecordingServer(t, ts, identify).attack(t, owner, address, session)
+			})
 		}
 	}
 }
 
-func runHostilePage(t *testing.T, evil string, proxy bool) {
-	var identify func(*http.Request)
-	ts := newTestServer(t, func(o *httpapi.Options) {
-		o.DefaultRole = agent.RoleAdmin
-		if proxy {
-			identify = behindProxy(t, o)
-		}
-	})
-	ts.must(t, 201, "POST", "/api/agents/default/contacts", `{"name":"Ada"}`)
-	owner := ts.withKey(t, agent.RoleOwner, "*")
-	g := newRecordingServer(t, ts, identify)
-	query := url.Values{"target": {g.address}, "session": {ts.openLoaded(t, "/").ID()}}
+// attack opens the hostile page at an address.
+func (g *recordingServer) attack(t *testing.T, owner *testClient, evil, session string) {
+	query := url.Values{"target": {g.address}, "session": {session}}
 	before := g.state(t, owner)
-	p := ts.openPage(t, 800, 600, ts.site+"/")
+	p := g.openPage(t, 800, 600, g.site+"/")
 	p.cdp("Page.navigate", map[string]any{"url": evil + "/?" + query.Encode()})
 	p.waitFor(`window.attempts && window.attempts.every((a) => a.result !== undefined)`)
 	for _, last := range []string{"beacon", "keepalive", "origin+null"} {
