@@ -31,10 +31,11 @@ const isLive = `document.querySelector(".rail-foot .dot.open")`
 // openConsole opens the console and records faults in it.
 func (ts *testServer) openConsole(t *testing.T, width int) *consolePage {
 	t.Helper()
-	p := ts.openPage(t, width, 900, ts.url+"/")
+	p := ts.openPage(t, width, 900, emptySite())
 	p.cdp("Page.enable", nil)
+	p.colorScheme("light") // transitions take as long as what is tested
 	p.cdp("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": recordFaults})
-	p.cdp("Page.reload", nil)
+	p.cdp("Page.navigate", map[string]any{"url": ts.url + "/"})
 	p.waitFor(`window.faults && location.hash === "#/agents/default" && document.querySelector("#main ` +
 		`h1")?.textContent === "Home" && ` + isLive)
 	return &consolePage{p, "#/agents/default/"}

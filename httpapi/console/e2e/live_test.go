@@ -21,11 +21,21 @@ type browserPage struct {
 // openPage opens an address of the service in a new window.
 func (ts *testServer) openPage(t *testing.T, width, height int, address string) *browserPage {
 	t.Helper()
-	s := openWindow(t, width, height, strings.Replace(address, "http://localhost", ts.url, 1))
-	cdp, err := s.ActivePage().CDP(t.Context())
+	return attach(t, openWindow(t, width, height, strings.Replace(address, "http://localhost", ts.url, 1)).ActivePage())
+}
+
+// attach controls a tab until the end of the test.
+func attach(t *testing.T, page *browser.Page) *browserPage {
+	t.Helper()
+	cdp, err := page.CDP(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // with it end the scripts that it added to pages
+		ctx, cancel := context.WithTimeout(context.Background(), pageTimeout)
+		defer cancel()
+		_, _ = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() }) // a closed tab has no session
+	})
 	return &browserPage{t: t, send: cdp.Send}
 }
 

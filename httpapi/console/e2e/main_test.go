@@ -3,9 +3,11 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -65,6 +67,13 @@ var people = sync.OnceValues(func() (parts apitest.Parts, err error) {
 	return parts, parts.Browser.Start(context.Background())
 })
 
+// idle are the windows of the people's browser that no test uses, by size. Opening one, and
+// the process of its page, takes longer than many tests.
+var idle = struct {
+	sync.Mutex
+	windows map[agent.Viewport][]*browser.Session
+}{windows: map[agent.Viewport][]*browser.Session{}}
+
 // openWindow opens an address in the people's browser, in a session that shares nothing
 // with others, until the end of the test.
 func openWindow(t *testing.T, width, height int, address string) *browser.Session {
@@ -74,13 +83,74 @@ func openWindow(t *testing.T, width, height int, address string) *browser.Sessio
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := shared.OpenSession(t, width, height, address)
+	size := agent.Viewport{Width: width, Height: height}
+	var s *browser.Session
+	idle.Lock()
+	if last := len(idle.windows[size]) - 1; last >= 0 {
+		s, idle.windows[size] = idle.windows[size][last], idle.windows[size][:last]
+	}
+	idle.Unlock()
+	if s == nil {
+		s = shared.OpenSession(t, width, height, address)
+	} else if err := s.ActivePage().Navigate(t.Context(), address); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		if _, err := shared.Browser.Close(context.Background(), shared.Folder.Default(), s.ID()); err != nil {
+		if !t.Failed() && clearWindow(s) == nil {
+			idle.Lock()
+			idle.windows[size] = append(idle.windows[size], s)
+			idle.Unlock()
+		} else if _, err := shared.Browser.Close(context.Background(), shared.Folder.Default(), s.ID()); err != nil {
 			t.Error(err)
 		}
 	})
 	return s
+}
+
+// emptySite has an empty page, of the same site as the services, so that a window keeps
+// its process there.
+var emptySite = sync.OnceValue(func() string {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+	})).URL
+})
+
+// clearWindow removes what a test has left in a window. An error means that others cannot
+// use it.
+func clearWindow(s *browser.Session) error {
+	if len(s.Pages()) != 1 {
+		return errors.New("it has several tabs")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pageTimeout)
+	defer cancel()
+	page := s.ActivePage()
+	left, err := url.Parse(page.Address())
+	if err != nil {
+		return err
+	}
+	if err := page.Navigate(ctx, emptySite()); err != nil {
+		return err
+	}
+	cdp, err := page.CDP(ctx)
+	if err != nil {
+		return err
+	}
+	for _, command := range []struct {
+		method string
+		params map[string]any
+	}{
+		{"Storage.clearDataForOrigin", map[string]any{"origin": left.Scheme + "://" + left.Host, "storageTypes": "all"}},
+		{"Network.clearBrowserCookies", nil},
+		{"Page.resetNavigationHistory", nil},
+	} {
+		if _, err := browser.Within(ctx, func() (any, error) {
+			return cdp.Send(command.method, command.params)
+		}); err != nil {
+			return err
+		}
+	}
+	_, err = browser.Within(ctx, func() (any, error) { return nil, cdp.Detach() })
+	return err
 }
 
 // Names that the tests of the API use as well.

@@ -133,11 +133,7 @@ func turnAll(windows []*browserPage) {
 
 func (ts *testServer) tab(t *testing.T, opened *browser.Page) *browserPage {
 	t.Helper()
-	cdp, err := opened.CDP(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &browserPage{t: t, send: cdp.Send}
+	p := attach(t, opened)
 	p.cdp("Page.enable", nil)
 	p.cdp("Page.addScriptToEvaluateOnNewDocument", map[string]any{"source": recordFaults + turning})
 	return p
