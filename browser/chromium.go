@@ -123,6 +123,10 @@ func start(ctx context.Context, program Program, kind kind, proxy string, log *s
 	})
 }
 
+// driverStart is held while a driver starts, since Playwright keeps its logger in a global
+// variable.
+var driverStart sync.Mutex
+
 // begin starts the driver and opens a browser with it. If it fails, nothing is left
 // running.
 func (c *chromium) begin(ctx context.Context, open func() (playwright.Browser, error)) (*chromium, error) {
@@ -138,6 +142,11 @@ func (c *chromium) begin(ctx context.Context, open func() (playwright.Browser, e
 func (c *chromium) open(ctx context.Context, open func() (playwright.Browser, error)) (err error) {
 	output := &tail{}
 	c.driver, err = Within(ctx, func() (*playwright.Playwright, error) {
+		driverStart.Lock()
+		defer driverStart.Unlock()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		return playwright.Run(&playwright.RunOptions{
 			DriverDirectory:     c.folder.path,
 			SkipInstallBrowsers: true,
