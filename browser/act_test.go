@@ -50,6 +50,7 @@ func must(t testing.TB, s *Session, body string) map[string]any {
 }
 
 func TestActions(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": form, "/next": "<title>Next</title>the end"})
 	first := s.ActivePage()
@@ -170,6 +171,7 @@ func TestActions(t *testing.T) {
 // A wait action with only a timeout waits for that time, and does not fail with a
 // timeout error.
 func TestWaitForATime(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	for _, ms := range []int{1, 300} {
 		start := time.Now()
@@ -181,6 +183,7 @@ func TestWaitForATime(t *testing.T) {
 }
 
 func TestActionsThatFail(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": form})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
@@ -254,6 +257,7 @@ func TestActionsThatFail(t *testing.T) {
 }
 
 func TestBatch(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": form})
 	var actions []agent.Action
@@ -293,6 +297,7 @@ func TestBatch(t *testing.T) {
 }
 
 func TestTakeoverRefusesActions(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	if err := s.Takeover(t.Context(), true); err != nil {
 		t.Fatal(err)
@@ -307,6 +312,7 @@ func TestTakeoverRefusesActions(t *testing.T) {
 }
 
 func TestActionEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	hold := make(chan struct{}, 10)
 	slow := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -370,6 +376,7 @@ const readA = "document.querySelector('#a').textContent"
 // Chromium holds back a script while a navigation has no response yet, and rejects
 // it when the new document arrives.
 func TestEvaluateDuringANavigation(t *testing.T) {
+	t.Parallel()
 	navigate := func(t *testing.T, url string) *Session {
 		s := open(t, agent.SessionOptions{})
 		must(t, s, `{"action":"navigate","url":"`+url+`"}`)
@@ -436,6 +443,7 @@ func TestEvaluateDuringANavigation(t *testing.T) {
 
 // A script runs on pages whose content security policy forbids eval.
 func TestEvaluateUnderAPolicy(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	strict := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'")
@@ -455,6 +463,7 @@ func TestEvaluateUnderAPolicy(t *testing.T) {
 // TestSecretFieldsAreMasked: the values of password fields are masked in everything
 // that is read from the page.
 func TestSecretFieldsAreMasked(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": `<form id="f"><label>Name <input id="name" value="Ada"></label><label>Password <input id="pw" type="password" value="hunter-html"></label>
 		<label>Code <input id="code" autocomplete="one-time-code"></label><label>PIN <input id="pin" type="password"></label></form>`})

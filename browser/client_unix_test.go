@@ -125,6 +125,7 @@ func (c *rawClient) eval(expression string) any {
 
 // A client of the DevTools protocol, the API and a person use one session.
 func TestClientOfTheDevToolsProtocol(t *testing.T) {
+	t.Parallel()
 	b, db := newBrowser(t, func(o *Options) { o.CDP = 2 })
 	secret, hits := newForbiddenServer(t)
 	site := serveSite(t, map[string]string{
@@ -310,6 +311,7 @@ func checkReach(t *testing.T, c *rawClient, site, secret string, hits func() int
 }
 
 func TestClientsAreLimited(t *testing.T) {
+	t.Parallel()
 	none, db := newBrowser(t, nil)
 	if _, err := none.Create(
 		t.Context(),
@@ -351,6 +353,7 @@ func TestClientsAreLimited(t *testing.T) {
 
 // A client that connects while the previous one is leaving waits for that.
 func TestClientConnectsAgainAtOnce(t *testing.T) {
+	t.Parallel()
 	b, db := newBrowser(t, func(o *Options) { o.CDP = 1 })
 	s := openIn(t, b, db, agent.SessionOptions{CDP: true})
 	first, err := s.ConnectCDP(t.Context())

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDownloadsAreKept(t *testing.T) {
+	t.Parallel()
 	b, db := ownAgent(t, "downloads")
 	disconnected := make(chan struct{})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -27,6 +27,7 @@ setTimeout(() => later.disabled = false, 200)</script>`
 // TestTypeEntersTheValue: a type action, and a fill of the model, either sets a field to what
 // was given or fails and names the field.
 func TestTypeEntersTheValue(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	site := serveSite(t, map[string]string{"/": fields})
 	for _, c := range []struct{ id, text, want, field string }{

@@ -14,6 +14,7 @@ import (
 // A Chromium or driver that is killed or hangs ends only its own sessions, not those
 // of the other Chromium, and the next session gets a new one.
 func TestChromiumEnds(t *testing.T) {
+	t.Parallel()
 	b, db := newBrowser(t, nil)
 	windows := false
 	other := openIn(t, b, db, agent.SessionOptions{Headless: &windows})

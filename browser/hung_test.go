@@ -15,6 +15,7 @@ func TestHungPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
+	t.Parallel()
 	other := open(t, agent.SessionOptions{})
 	for name, script := range map[string]string{
 		"an endless loop":          "for (;;);",
@@ -58,6 +59,7 @@ func TestHungPages(t *testing.T) {
 
 // A page that floods the browser with navigations slows neither its session nor others.
 func TestFloodOfNavigations(t *testing.T) {
+	t.Parallel()
 	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
 	flood := `for (let i = 0; i < 500; i++) history.pushState({}, "", "?" + flooded++)`
 	site := serveSite(t, map[string]string{
@@ -78,6 +80,7 @@ func TestFloodOfNavigations(t *testing.T) {
 // A page that merely has nothing to do, or waits for a navigation, is not ended when an action
 // times out.
 func TestPagesThatAreNotHung(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	url, _, _ := slowNavigation(t)
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)

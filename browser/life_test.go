@@ -18,6 +18,7 @@ import (
 )
 
 func TestIdleAndOldSessionsAreClosed(t *testing.T) {
+	t.Parallel()
 	b, db := ownAgent(t, "idle")
 	for name, age := range map[string]func(*Session){
 		"idle": func(s *Session) { s.activity = s.activity.Add(-DefaultIdle) },
@@ -64,6 +65,7 @@ func ownAgent(t *testing.T, name string) (*Browser, *store.DB) {
 
 // A renderer that crashes ends only its tab.
 func TestPageCrashes(t *testing.T) {
+	t.Parallel()
 	s, other := open(t, agent.SessionOptions{}), open(t, agent.SessionOptions{})
 	p := s.ActivePage()
 	go func() { _, _ = p.page.Goto("chrome://crash") }() // it never returns
@@ -163,6 +165,7 @@ func TestNothingOutlivesAKilledServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and tests a child process")
 	}
+	t.Parallel()
 	path := t.TempDir()
 	child, fields := startServer(t, path, "")
 	start := time.Now()

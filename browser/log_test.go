@@ -11,6 +11,7 @@ import (
 // TestActionsAreLogged checks that actions are logged without the text typed into a
 // password field, and that the last screenshot of a closed session is kept.
 func TestActionsAreLogged(t *testing.T) {
+	t.Parallel()
 	b, db := newBrowser(t, nil)
 	s := openIn(t, b, db, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": "<title>Login</title><input id=name><input id=word type=password>"})

@@ -12,6 +12,7 @@ import (
 )
 
 func TestOptionsReachThePage(t *testing.T) {
+	t.Parallel()
 	window := false
 	s := open(t, agent.SessionOptions{
 		Headless:  &window,
@@ -41,6 +42,7 @@ func TestOptionsReachThePage(t *testing.T) {
 
 // The references in a snapshot can be used as selectors.
 func TestSnapshotNamesElements(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": `<button onclick="document.title = 'pressed'">Press me</button>`})
 	must(t, s, `{"action":"navigate","url":"`+url+`/"}`)
@@ -56,6 +58,7 @@ func TestSnapshotNamesElements(t *testing.T) {
 }
 
 func TestSessionsOwnProxy(t *testing.T) {
+	t.Parallel()
 	var requests atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if name, password, ok := proxyUser(r); !ok || name != "ada" || password != "secret" {

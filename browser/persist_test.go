@@ -14,6 +14,7 @@ import (
 )
 
 func TestLoginsAreKeptSealed(t *testing.T) {
+	t.Parallel()
 	b, db := ownAgent(t, "logins")
 	url := serveSite(t, map[string]string{"/": `<title>x</title>`})
 	s := openIn(t, b, db, agent.SessionOptions{Persist: true})
@@ -54,6 +55,7 @@ func TestLoginsOutliveAKilledServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow, and tests a child process")
 	}
+	t.Parallel()
 	url := serveSite(t, map[string]string{"/": `<title>x</title>`, "/login": `<title>x</title>`})
 	path := t.TempDir()
 	child, _ := startServer(t, path, url)
@@ -81,6 +83,7 @@ func TestLoginsOutliveAKilledServer(t *testing.T) {
 // While a persistent session is open, the file has the latest state of each site,
 // and is written only when that state has changed.
 func TestStateIsKeptWhileOpen(t *testing.T) {
+	t.Parallel()
 	b, db := ownAgent(t, "keeping")
 	one, two :=
 		serveSite(t, map[string]string{"/": `<title>x</title>`}),

@@ -120,6 +120,7 @@ func TestRemoteBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a Chromium of its own")
 	}
+	t.Parallel()
 	chromium, address := startRemote(t)
 	guarded := guardedEndpoint(t, address)
 	b, db := newBrowser(t, func(o *Options) { o.Remote = Remote{URL: guarded, ProxyAddr: "127.0.0.1:0"} })
@@ -212,6 +213,7 @@ func unwrap(err error) error {
 
 // Errors about an endpoint do not contain its credentials.
 func TestRemoteAddressStaysSecret(t *testing.T) {
+	t.Parallel()
 	wrong := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(wrong.Close)
 	for _, address := range []string{

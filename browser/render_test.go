@@ -15,6 +15,7 @@ import (
 
 // TestRender reads pages that are built by scripts.
 func TestRender(t *testing.T) {
+	t.Parallel()
 	installtest.Need(t)
 	b, err := sharedBrowser()
 	if err != nil {
@@ -55,6 +56,7 @@ func TestRender(t *testing.T) {
 // TestRenderBlocksPrivateAddresses: neither the URL nor what it redirects to or loads
 // may be a private address.
 func TestRenderBlocksPrivateAddresses(t *testing.T) {
+	t.Parallel()
 	installtest.Need(t)
 	b, err := sharedBrowser()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 )
 
 func TestSessionFromOpenToClose(t *testing.T) {
+	t.Parallel()
 	b, db := newBrowser(t, nil)
 	s := openIn(t, b, db, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{"/": "<title>Hello</title><p>hi"})
@@ -70,6 +71,7 @@ func TestSessionFromOpenToClose(t *testing.T) {
 }
 
 func TestSessionsAreIsolated(t *testing.T) {
+	t.Parallel()
 	url := serveSite(t, map[string]string{
 		"/":     `<script>document.cookie = "a=1"; localStorage.b = 2</script>`,
 		"/look": `<script>document.title = document.cookie + (localStorage.b || "nothing")</script>`,
@@ -88,6 +90,7 @@ func TestSessionsAreIsolated(t *testing.T) {
 }
 
 func TestTakeover(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	if err := s.Takeover(t.Context(), true); err != nil || s.Status() != agent.SessionTakeover {
 		t.Errorf("after the takeover: %v, %v", s.Status(), err)
@@ -106,6 +109,7 @@ func TestTakeover(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	b, db := newBrowser(t, func(o *Options) { o.AgentMax, o.MaxSessions, o.ChromiumIdle = 2, 3, time.Second/2 })
 	openIn(t, b, db, agent.SessionOptions{})
 	last := openIn(t, b, db, agent.SessionOptions{})

@@ -13,6 +13,7 @@ import (
 // TestTargets finds elements again in a new document, and types secrets only into
 // documents that may receive them.
 func TestTargets(t *testing.T) {
+	t.Parallel()
 	site := serveSite(t, map[string]string{
 		"/": `<title>Shop hunter22</title><form action="/in"><label>Name <input name=user></label><label>Password <input type=password name=pw></label><button>Sign in</button></form>
 			<ul><li><button>Buy</button></li><li><button>Buy</button></li></ul><iframe src="/frame"></iframe><p>It's called "x: y"</p><button>Say 'x': "y"</button>`,

@@ -35,6 +35,7 @@ func newForbiddenServer(t *testing.T) (url string, hits *atomic.Int64) {
 
 // TestWhatPagesCannotReach requests forbidden addresses in every possible way.
 func TestWhatPagesCannotReach(t *testing.T) {
+	t.Parallel()
 	secret, hits := newForbiddenServer(t)
 	s := open(t, agent.SessionOptions{})
 	udp, packets := udpServer(t)
@@ -154,6 +155,7 @@ func udpServer(t *testing.T) (addr string, packets *atomic.Int64) {
 
 // A page that opens tabs endlessly does not affect other sessions.
 func TestManyTabs(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	url := serveSite(t, map[string]string{
 		"/": `<title>storm</title><a id=a onclick="for (let i = 0; i < 60; i++) open('/x' + i)">go</a>`,
@@ -179,6 +181,7 @@ func TestManyTabs(t *testing.T) {
 }
 
 func TestDialogsAreAnswered(t *testing.T) {
+	t.Parallel()
 	for answer, want := range map[string]string{"accept": "true,,undefined", "dismiss": "false,null,undefined"} {
 		s := open(t, agent.SessionOptions{Dialogs: answer})
 		if got := must(
@@ -200,6 +203,7 @@ func TestDialogsAreAnswered(t *testing.T) {
 }
 
 func TestConsoleIsKeptAndBounded(t *testing.T) {
+	t.Parallel()
 	s := open(t, agent.SessionOptions{})
 	added := s.LogAdded()
 	must(
