@@ -30,11 +30,11 @@ effect(() => {
 });
 
 /** What the person may do, in a few words, and the class of that. */
-function stateOf(mine: boolean): [string, string] {
+function stateOf(inTakeover: boolean): [string, string] {
   if (live.state.value === "over") return ["Ended", ""];
   if (live.state.value !== "open" || !live.status.value) return ["Connecting…", ""];
   const control = live.may.value?.control;
-  if (control && (mine || live.status.value !== "takeover")) return ["You are in control", "good"];
+  if (control && (inTakeover || live.status.value !== "takeover")) return ["You are in control", "good"];
   if (live.status.value === "takeover")
     return [control ? "Another person is in control too" : "A person is in control", "warn"];
   return ["You are watching", "busy"];
@@ -80,11 +80,11 @@ function Asked() {
 }
 
 function Page() {
-  const mine = Boolean(live.takeover.value && live.may.value?.takeover_id === live.takeover.value.takeover_id);
-  const [text, tone] = stateOf(mine);
+  const inTakeover = Boolean(live.takeover.value && live.may.value?.takeover_id === live.takeover.value.takeover_id);
+  const [text, tone] = stateOf(inTakeover);
   return (
     <>
-      {mine && <Asked />}
+      {inTakeover && <Asked />}
       <LiveView live={live} lines>
         <span id="state" class={`badge ${tone}`} role="status">
           {text}

@@ -76,8 +76,8 @@ export const unauthorized = signal(0);
 const channel = new BroadcastChannel("satchel.key");
 
 /**
- * The API key of this tab: kept until the tab is closed, sent to this server only, and lent to other open tabs of the
- * console.
+ * The API key of this tab: kept until the tab is closed, sent to this server only, and shared with other open tabs of
+ * the console.
  */
 export const key = {
   get: () => sessionStorage.getItem("satchel.key") ?? "",
@@ -89,17 +89,17 @@ channel.onmessage = ({ data }) => {
   if (data?.ask && key.get()) channel.postMessage({ key: key.get() });
   if (data?.key && !key.get()) {
     key.set(data.key);
-    for (const each of borrowed.splice(0)) each();
+    for (const each of waitingForKey.splice(0)) each();
   }
 };
 
-const borrowed: (() => void)[] = [];
+const waitingForKey: (() => void)[] = [];
 
-/** Asks other tabs for their key; resolves when one lent it, or after 150 ms. */
-export function borrowKey(): Promise<void> {
+/** Asks other tabs for their key; resolves when one sent it, or after 150 ms. */
+export function requestKeyFromTabs(): Promise<void> {
   if (key.get()) return Promise.resolve();
   return new Promise((resolve) => {
-    borrowed.push(resolve);
+    waitingForKey.push(resolve);
     channel.postMessage({ ask: true });
     setTimeout(resolve, 150);
   });
@@ -108,10 +108,10 @@ export function borrowKey(): Promise<void> {
 const identity = (): Record<string, string> => (key.get() ? { Authorization: `Bearer ${key.get()}` } : {});
 
 type Part<P> = P extends string ? (string extends P ? "*" : P) : "*";
-type Pattern<P extends readonly unknown[]> = P extends readonly [infer First, ...infer Others]
-  ? Others extends readonly []
+type Pattern<P extends readonly unknown[]> = P extends readonly [infer First, ...infer Rest]
+  ? Rest extends readonly []
     ? Part<First>
-    : `${Part<First>}/${Pattern<Others>}`
+    : `${Part<First>}/${Pattern<Rest>}`
   : string;
 
 declare const pattern: unique symbol;
@@ -201,7 +201,7 @@ const pause = (ms: number, signal?: AbortSignal) =>
   });
 
 /** Repeats a call that the rate limit refused, when the service takes calls again. */
-export async function patient<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function retryLater<T>(run: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (;;) {
     try {
       return await run();
@@ -213,7 +213,7 @@ export async function patient<T>(run: () => Promise<T>, signal?: AbortSignal): P
 }
 
 async function call<T>(method: string, at: string, options: Options = {}): Promise<T> {
-  const response = await patient(() => request(method, at, options), options.signal);
+  const response = await retryLater(() => request(method, at, options), options.signal);
   return response.status === 204 ? (null as T) : response.json();
 }
 
@@ -252,7 +252,7 @@ export function upload<const A extends string>(
 ): Promise<Answer<A, "POST">> {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
-  return patient(() => send(at, form, progress));
+  return retryLater(() => send(at, form, progress));
 }
 
 /** Sends one form, whose fields may repeat. */

@@ -57,23 +57,23 @@ const stream = signal("");
 /** Where the other viewers of the agent are, by their streams. */
 const present = signal<Record<string, Presence>>({});
 
-/** Tells where this tab is, and returns who else is there. */
+/** Reports where this tab is, and returns who else is there. */
 export function usePresence(at: string, editing: boolean): Presence[] {
-  const mine = stream.value;
-  const tellWhere = (where: string) =>
-    put(path("agents", agentId.peek(), "presence"), { stream: mine, at: where, editing }).catch(() => {
+  const streamId = stream.value;
+  const sendPresence = (where: string) =>
+    put(path("agents", agentId.peek(), "presence"), { stream: streamId, at: where, editing }).catch(() => {
       /* the stream has just ended */
     });
   useEffect(() => {
-    if (mine) void tellWhere(at);
-  }, [mine, at, editing]);
+    if (streamId) void sendPresence(at);
+  }, [streamId, at, editing]);
   useEffect(
     () => () => {
-      if (mine) void tellWhere("");
+      if (streamId) void sendPresence("");
     },
-    [mine, at],
+    [streamId, at],
   );
-  return Object.values(present.value).filter((p) => p.at === at && p.stream !== mine);
+  return Object.values(present.value).filter((p) => p.at === at && p.stream !== streamId);
 }
 
 const listeners = new Map<string, Set<(c: Change) => void>>();
@@ -95,7 +95,7 @@ export function onReset(run: () => void): () => void {
 
 const hiddenFor = 30_000;
 const tabs = typeof BroadcastChannel === "function" ? new BroadcastChannel("satchel.streams") : undefined;
-const lateHello = 1500; // after it, what pages show may be older than the stream
+const maxConnectTime = 1500; // after it, what pages show may be older than the stream
 let connecting = 0;
 let last = "";
 let connected = "";
@@ -118,7 +118,7 @@ function handle(id: string, { event, data }: Streamed) {
     stream.value = data.stream ?? "";
     live.value = "open";
     counts.value = { waiting: data.waiting ?? 0, unread: data.unread ?? 0 };
-    if (!last && Date.now() - connecting > lateHello) for (const run of resets) run();
+    if (!last && Date.now() - connecting > maxConnectTime) for (const run of resets) run();
     if (!last) last = String(data.last ?? "");
   } else if (event === "reset") {
     for (const run of resets) run();
@@ -140,8 +140,8 @@ function handle(id: string, { event, data }: Streamed) {
 
 async function connect(agent: string, failures = 0): Promise<void> {
   abort?.abort();
-  const mine = new AbortController();
-  abort = mine;
+  const controller = new AbortController();
+  abort = controller;
   live.value = "connecting";
   connecting = Date.now();
   tabs?.postMessage("open"); // the others give their connections back
@@ -150,25 +150,25 @@ async function connect(agent: string, failures = 0): Promise<void> {
     await events(
       "GET",
       path("agents", agent, "stream"),
-      { signal: mine.signal, headers: last ? { "Last-Event-ID": last } : {} },
+      { signal: controller.signal, headers: last ? { "Last-Event-ID": last } : {} },
       (e) => {
         opened = true;
         handle(e.id, e as Streamed);
       },
     );
   } catch (error) {
-    if (mine.signal.aborted) return;
+    if (controller.signal.aborted) return;
     if (error instanceof ApiError && [401, 403, 404].includes(error.status)) {
       live.value = "off";
       return;
     }
   }
-  if (mine.signal.aborted) return;
+  if (controller.signal.aborted) return;
   live.value = "connecting";
   const tries = opened ? 0 : failures + 1;
   timer = setTimeout(
     () => {
-      if (abort === mine) void connect(agent, tries);
+      if (abort === controller) void connect(agent, tries);
     },
     Math.min(30_000, 500 * 2 ** tries),
   );

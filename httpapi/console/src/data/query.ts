@@ -13,7 +13,7 @@ export type Result<T> = {
   /** Sends the request again; the data stay until the response arrives. */
   reload: () => Promise<void>;
   /** Reloads shortly after, and at most every two seconds. */
-  soon: () => void;
+  reloadThrottled: () => void;
   /** Changes the data without a request. */
   set: (change: (data: T) => T) => void;
 };
@@ -22,8 +22,8 @@ type Entry = Result<unknown> & { used: number; abort?: AbortController; at: numb
 
 const cache = new Map<string, Entry>();
 const cacheSize = 60;
-const soonDelay = 300; // milliseconds
-const soonInterval = 2000; // milliseconds between two reloads
+const reloadDelay = 300; // milliseconds
+const reloadInterval = 2000; // milliseconds between two reloads
 
 function keyOf(at: string, query?: Query) {
   const given = Object.entries(query ?? {}).filter(([, v]) => v !== undefined && v !== null && v !== "");
@@ -34,7 +34,7 @@ function make(at: string, query?: Query): Entry {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let lastReload = 0;
   const entry: Entry = {
-    soon: () => {
+    reloadThrottled: () => {
       timer ??= setTimeout(
         () => {
           timer = undefined;
@@ -42,7 +42,7 @@ function make(at: string, query?: Query): Entry {
           if (entry.used) void entry.reload();
           else entry.at = 0;
         },
-        Math.max(soonDelay, lastReload + soonInterval - Date.now()),
+        Math.max(reloadDelay, lastReload + reloadInterval - Date.now()),
       );
     },
     data: signal(undefined),

@@ -1,7 +1,7 @@
 // The identity of the person, and the agents that they may see.
 import { computed, signal } from "@preact/signals";
 
-import { asError, borrowKey, get, key } from "./api";
+import { asError, requestKeyFromTabs, get, key } from "./api";
 import { forgetAll } from "./query";
 import { restartLive } from "./live";
 import { agentId } from "./route";
@@ -30,7 +30,7 @@ export const mayEdit = computed(() => agent.value !== undefined && agent.value.r
 /** Loads the session. */
 export async function loadSession() {
   try {
-    await borrowKey();
+    await requestKeyFromTabs();
     session.value = await get("console", { agent: agentId.value });
     sessionError.value = undefined;
   } catch (error) {

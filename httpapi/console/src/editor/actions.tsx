@@ -1,5 +1,5 @@
 // What the toolbar, the canvas and the keyboard do with the graph.
-import { tell } from "../ui";
+import { showToast } from "../ui";
 import type { CanvasActions } from "./canvasnode";
 import { type NodeType, typeOf } from "./catalog";
 import { copyText, type GraphNode, outputHandles, type Point, removeFrom, sourceHandleOf } from "./graph";
@@ -30,7 +30,7 @@ export function editorActions(view: EditorView) {
   };
   const duplicate = (nodeId?: string) => {
     const ids = nodeId ? new Set([nodeId]) : new Set(editor.selected.value);
-    void pasteText(view, copyText(editor.doc.value, ids)).catch(tell);
+    void pasteText(view, copyText(editor.doc.value, ids)).catch(showToast);
   };
   const add: CanvasActions["add"] = (target) => {
     openPalette(!target.after && !target.edge, (type) => {
@@ -46,7 +46,7 @@ export function editorActions(view: EditorView) {
   };
   const menu = (nodeId: string, event: MouseEvent) => {
     const nodeActions = { open, duplicate, remove, test: editable && view.runTest };
-    void loadDialogs().then((dialogs) => dialogs.nodeMenu(editor, nodeId, event, nodeActions), tell);
+    void loadDialogs().then((dialogs) => dialogs.nodeMenu(editor, nodeId, event, nodeActions), showToast);
   };
   return {
     canvas: { add: editable ? add : undefined, open, menu },

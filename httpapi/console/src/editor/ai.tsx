@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, asError, get, href, path, post, useQuery } from "../data";
-import { Button, Dialog, Icon, Load, tell } from "../ui";
+import { Button, Dialog, Icon, Load, showToast } from "../ui";
 import { catalog, type NodeType, type Schema } from "./catalog";
 import { type Doc, type GraphNode, readGraph, type StoredGraph, writeGraph } from "./graph";
 import { tidy } from "./layout";
@@ -250,7 +250,7 @@ function DraftForm(props: DraftDialogProps & { model: string }) {
   const replaces = editor.doc.value.nodes.length > 0;
   const onSubmit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (!busy && sentence.trim()) void run(sentence).catch(tell);
+    if (!busy && sentence.trim()) void run(sentence).catch(showToast);
   };
   return (
     <form class="stack" onSubmit={onSubmit}>

@@ -9,7 +9,7 @@ import type { Editor } from "./state";
 type NodesAndEdges = { nodes: GraphNode[]; edges: GraphEdge[] };
 
 /** A node that both sides changed; undefined for a side that removed it. */
-type Conflict = { id: string; mine?: GraphNode; theirs?: GraphNode };
+type Conflict = { id: string; local?: GraphNode; remote?: GraphNode };
 
 /** A merged graph, and the nodes that both sides changed. */
 export type Merged = NodesAndEdges & { both: Conflict[] };
@@ -29,52 +29,53 @@ function edgesBetween(nodes: GraphNode[], edges: GraphEdge[]): GraphEdge[] {
 }
 
 /**
- * Merges two changes of the same graph node by node. Where both sides changed a node, mine is kept and the conflict is
+ * Merges two changes of the same graph node by node. Where both sides changed a node, the local one is kept and the conflict is
  * listed.
  */
-export function merge(base: NodesAndEdges, mine: NodesAndEdges, theirs: NodesAndEdges): Merged {
+export function merge(base: NodesAndEdges, local: NodesAndEdges, remote: NodesAndEdges): Merged {
   const baseNodes = byId(base.nodes);
-  const myNodes = byId(mine.nodes);
-  const theirNodes = byId(theirs.nodes);
+  const localNodes = byId(local.nodes);
+  const remoteNodes = byId(remote.nodes);
   const both: Conflict[] = [];
   const nodes: GraphNode[] = [];
-  for (const id of new Set([...myNodes.keys(), ...theirNodes.keys()])) {
-    const [before, my, their] = [baseNodes.get(id), myNodes.get(id), theirNodes.get(id)];
-    const iChanged = !sameNode(before, my);
-    const theyChanged = !sameNode(before, their);
-    if (iChanged && theyChanged && !sameNode(my, their)) both.push({ id, mine: my, theirs: their });
-    const unchanged = my ?? their;
-    const oneSided = iChanged ? my : their;
-    const kept = iChanged || theyChanged ? oneSided : unchanged;
+  for (const id of new Set([...localNodes.keys(), ...remoteNodes.keys()])) {
+    const [before, localNode, remoteNode] = [baseNodes.get(id), localNodes.get(id), remoteNodes.get(id)];
+    const localChanged = !sameNode(before, localNode);
+    const remoteChanged = !sameNode(before, remoteNode);
+    if (localChanged && remoteChanged && !sameNode(localNode, remoteNode))
+      both.push({ id, local: localNode, remote: remoteNode });
+    const unchanged = localNode ?? remoteNode;
+    const oneSided = localChanged ? localNode : remoteNode;
+    const kept = localChanged || remoteChanged ? oneSided : unchanged;
     if (kept) nodes.push(kept);
   }
   const baseEdges = byEnds(base.edges);
-  const myEdges = byEnds(mine.edges);
-  const theirEdges = byEnds(theirs.edges);
-  const isKept = (key: string) => !baseEdges.has(key) || (myEdges.has(key) && theirEdges.has(key));
-  const edges = [...new Set([...myEdges.keys(), ...theirEdges.keys()])]
+  const localEdges = byEnds(local.edges);
+  const remoteEdges = byEnds(remote.edges);
+  const isKept = (key: string) => !baseEdges.has(key) || (localEdges.has(key) && remoteEdges.has(key));
+  const edges = [...new Set([...localEdges.keys(), ...remoteEdges.keys()])]
     .filter(isKept)
-    .map((key) => myEdges.get(key) ?? theirEdges.get(key)!);
+    .map((key) => localEdges.get(key) ?? remoteEdges.get(key)!);
   return { nodes, edges: edgesBetween(nodes, edges), both };
 }
 
-/** Returns the merged graph with their version of some nodes, by id, in place of mine. */
+/** Returns the merged graph with the remote version of some nodes, by id. */
 function resolve(merged: Merged, ids: ReadonlySet<string>): NodesAndEdges {
   const resolved = merged.both.filter((conflict) => ids.has(conflict.id));
-  const theirs = new Map(resolved.map((conflict) => [conflict.id, conflict.theirs]));
-  const nodes = merged.nodes.flatMap((node) => (theirs.has(node.id) ? (theirs.get(node.id) ?? []) : node));
+  const remote = new Map(resolved.map((conflict) => [conflict.id, conflict.remote]));
+  const nodes = merged.nodes.flatMap((node) => (remote.has(node.id) ? (remote.get(node.id) ?? []) : node));
   const present = new Set(nodes.map((node) => node.id));
-  for (const [id, node] of theirs) if (node && !present.has(id)) nodes.push(node);
+  for (const [id, node] of remote) if (node && !present.has(id)) nodes.push(node);
   return { nodes, edges: edgesBetween(nodes, merged.edges) };
 }
 
-/** Returns the document that is saved: my changes, and theirs where I changed nothing. */
-function mergedDoc(mine: Doc, base: API.Workflow, newest: API.Workflow, resolved: NodesAndEdges): Partial<Doc> {
+/** Returns the document that is saved: the local changes, and the remote ones where nothing was changed here. */
+function mergedDoc(local: Doc, base: API.Workflow, newest: API.Workflow, resolved: NodesAndEdges): Partial<Doc> {
   const mergeField = <K extends "name" | "description" | "settings">(name: K): Doc[K] =>
-    same(mine[name], base[name] ?? "") ? ((newest[name] ?? mine[name]) as Doc[K]) : mine[name];
+    same(local[name], base[name] ?? "") ? ((newest[name] ?? local[name]) as Doc[K]) : local[name];
   return {
     ...resolved,
-    notes: same(mine.notes, readGraph(base).notes) ? readGraph(newest).notes : mine.notes,
+    notes: same(local.notes, readGraph(base).notes) ? readGraph(newest).notes : local.notes,
     name: mergeField("name"),
     description: mergeField("description"),
     settings: mergeField("settings"),
@@ -109,16 +110,16 @@ export function ConflictDialog(props: ConflictDialogProps) {
 
 function MergeForm(props: ConflictDialogProps & { newest: API.Workflow }) {
   const { editor, base, newest, close, reload, overwrite, copy } = props;
-  const [theirs, setTheirs] = useState<ReadonlySet<string>>(new Set());
+  const [remote, setRemote] = useState<ReadonlySet<string>>(new Set());
   const merged = merge(readGraph(base), editor.doc.value, readGraph(newest));
   const choose = (id: string, side: string) => {
-    const ids = new Set(theirs);
+    const ids = new Set(remote);
     if (side === "theirs") ids.add(id);
     else ids.delete(id);
-    setTheirs(ids);
+    setRemote(ids);
   };
   const mergeAndSave = () =>
-    overwrite(mergedDoc(editor.doc.value, base, newest, resolve(merged, theirs)), newest.version).then(close);
+    overwrite(mergedDoc(editor.doc.value, base, newest, resolve(merged, remote)), newest.version).then(close);
   return (
     <>
       <p>
@@ -134,8 +135,8 @@ function MergeForm(props: ConflictDialogProps & { newest: API.Workflow }) {
               <ConflictRow
                 key={conflict.id}
                 conflict={conflict}
-                name={editor.nameOf(conflict.mine ?? conflict.theirs ?? conflict.id)}
-                side={theirs.has(conflict.id) ? "theirs" : "mine"}
+                name={editor.nameOf(conflict.local ?? conflict.remote ?? conflict.id)}
+                side={remote.has(conflict.id) ? "theirs" : "mine"}
                 choose={(side) => choose(conflict.id, side)}
               />
             ))}
@@ -176,8 +177,8 @@ function ConflictRow({ conflict, name, side, choose }: ConflictRowProps) {
     <li class="row">
       <span class="grow">
         <Name>{name}</Name>
-        {!conflict.mine && <span class="muted"> (you removed it)</span>}
-        {!conflict.theirs && <span class="muted"> (it was removed)</span>}
+        {!conflict.local && <span class="muted"> (you removed it)</span>}
+        {!conflict.remote && <span class="muted"> (it was removed)</span>}
       </span>
       <Segments
         label={`Which ${name}`}

@@ -12,7 +12,7 @@ import {
   openMenu,
   SelectField,
   Switch,
-  tell,
+  showToast,
   TextArea,
   TextField,
   When,
@@ -200,7 +200,7 @@ export function GraphJson({ editor }: { editor: Editor }) {
     try {
       editor.set(await withPositions(parseGraph(typed)));
       setIssue("");
-      tell("Applied");
+      showToast("Applied");
     } catch (error) {
       setIssue(error instanceof SyntaxError ? `Not valid JSON: ${error.message}` : asError(error).message);
     }

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, asError, get, href, mayEdit, path, route, setQuery } from "../data";
-import { ErrorCard, openDialog, Skeleton, tell } from "../ui";
+import { ErrorCard, openDialog, Skeleton, showToast } from "../ui";
 import { editorActions, type EditorActions } from "./actions";
 import type { AIDraft } from "./ai";
 import { BottomPanel, type BottomTab } from "./bottompanel";
@@ -204,7 +204,7 @@ function useAIDraft(editor: Editor, editable: boolean) {
     // The list of workflows opens the dialog by the address.
     if (route.value.query.get("draft") !== "ai") return;
     setQuery({ draft: null });
-    if (editable) void draftWithAI().catch(tell);
+    if (editable) void draftWithAI().catch(showToast);
   }, []);
   return { aiDraft, setAIDraft, draftWithAI };
 }
@@ -220,7 +220,7 @@ function useKeys(options: {
   const { editor, stored, actions, runTest, showKeys } = options;
   const save = () => {
     const status = stored.workflow.status === "active" ? "active" : undefined;
-    if (editor.dirty.value) void stored.save({ status }).catch(tell);
+    if (editor.dirty.value) void stored.save({ status }).catch(showToast);
   };
   const keys = editorKeys({ editor, actions, save, test: runTest, help: showKeys });
   useLayoutEffect(() => {

@@ -1,10 +1,10 @@
 // Moves the focus to a field of the node's panel.
 
 const retryDelay = 50; // milliseconds
-const mostTries = 20;
+const maxTries = 20;
 
 /** Focuses a code editor, which may still be loading. */
-function focusCode(host: Element, tries = mostTries) {
+function focusCode(host: Element, tries = maxTries) {
   const content = [host, ...host.querySelectorAll("*")]
     .map((element) => element.shadowRoot?.querySelector<HTMLElement>("[contenteditable]"))
     .find(Boolean);

@@ -1,5 +1,5 @@
 // The keys of the editor.
-import { tell } from "../ui";
+import { showToast } from "../ui";
 import { noteNodeId, setMetadata } from "./graph";
 import type { Editor } from "./state";
 
@@ -193,7 +193,7 @@ function togglePin(editor: Editor, id: string) {
   const isPinned = editor.node(id)?.metadata?.pin !== undefined;
   const pin = isPinned ? undefined : (editor.samples.value[id] ?? {});
   editor.changeNode(id, (node) => setMetadata(node, { pin }));
-  tell(isPinned ? "Pin removed" : "Output pinned: tests now use it");
+  showToast(isPinned ? "Pin removed" : "Output pinned: tests now use it");
 }
 
 function handleClipboard(event: ClipboardEvent, { editor, actions }: KeyOptions) {
@@ -205,7 +205,7 @@ function handleClipboard(event: ClipboardEvent, { editor, actions }: KeyOptions)
     const text = event.clipboardData?.getData("text/plain") ?? "";
     if (!editable || !text.trim().startsWith("{")) return;
     event.preventDefault();
-    void actions.paste(text).catch(tell);
+    void actions.paste(text).catch(showToast);
     return;
   }
   if (!editor.selected.value.size) return;

@@ -1,7 +1,7 @@
 // What the editor loads when it is first used: dialogs, the palette, pasting and tests.
 import type { VNode } from "preact";
 
-import { openDialog, tell } from "../ui";
+import { openDialog, showToast } from "../ui";
 import type { NodeType } from "./catalog";
 import type { TestState } from "./starttest";
 import type { Editor } from "./state";
@@ -27,13 +27,13 @@ type Dialogs = Awaited<ReturnType<typeof loadDialogs>>;
 export const openEditorDialog = (render: (dialogs: Dialogs, close: () => void) => VNode) =>
   loadDialogs().then((dialogs) => {
     openDialog((close) => render(dialogs, close));
-  }, tell);
+  }, showToast);
 
 /** Opens the dialog that finds a type of node; triggers are listed too if there is none yet. */
 export const openPalette = (triggers: boolean, pick: (type: NodeType) => void) =>
   loadPalette().then(({ NodePalette }) => {
     openDialog((close) => <NodePalette title="Add a node" triggers={triggers} close={close} pick={pick} />);
-  }, tell);
+  }, showToast);
 
 /** Loads what runs tests of a workflow; refresh gets their state. */
 export const startTests = (editor: Editor, id: string, refresh: (state: TestState) => void) =>

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { asError } from "../data";
-import { Badge, Button, JsonTree, Name, span, tell } from "../ui";
+import { Badge, Button, JsonTree, Name, span, showToast } from "../ui";
 import { type GraphNode, setMetadata } from "./graph";
 import { JsonField } from "./jsonfield";
 import { loadPasting } from "./lazy";
@@ -119,7 +119,7 @@ export function NodeJson({ editor, node }: NodeProps) {
       });
       editor.select([changed.id]);
       setError("");
-      tell("Applied");
+      showToast("Applied");
     } catch (thrown) {
       setError(asError(thrown).message);
     }

@@ -1,6 +1,6 @@
 // Pasting nodes: their new ids and positions, and nodes that were copied in n8n.
 import { agentId, path, post } from "../data";
-import { plural, tell } from "../ui";
+import { plural, showToast } from "../ui";
 import { freshId, type Graph, type GraphNode, noteNodeId, type Point, readCopy, readGraph } from "./graph";
 import { nodeHeight, nodeWidth, withPositions } from "./layout";
 import { renameIn } from "./rename";
@@ -125,7 +125,7 @@ export async function readForeign(text: string): Promise<Graph | undefined> {
   if (!workflow) return undefined;
   const unsupported = new Set(report.filter((l) => l.node && l.level === "unsupported").map((l) => l.node)).size;
   const without = unsupported ? `; ${unsupported} without a counterpart` : "";
-  tell(`Pasted ${plural(workflow.nodes.length, "node")} from n8n${without}`);
+  showToast(`Pasted ${plural(workflow.nodes.length, "node")} from n8n${without}`);
   return withPositions(readGraph({ nodes: workflow.nodes as GraphNode[], edges: workflow.edges }));
 }
 

@@ -1,7 +1,7 @@
 // A JSON value as a tree whose parts become templates.
 import { useState } from "preact/hooks";
 
-import { tell } from "../ui";
+import { showToast } from "../ui";
 import { writePath } from "./template";
 import { insertTemplate, pathDataType } from "./templatefield";
 
@@ -29,9 +29,9 @@ async function pickTemplate(path: string, copies?: boolean) {
   if (!copies && insertTemplate(path)) return;
   try {
     await navigator.clipboard.writeText(`{{${path}}}`);
-    tell("Copied");
+    showToast("Copied");
   } catch {
-    tell(`{{${path}}}`);
+    showToast(`{{${path}}}`);
   }
 }
 

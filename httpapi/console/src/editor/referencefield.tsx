@@ -67,7 +67,7 @@ const events = [
   "browser.takeover.expired",
 ];
 
-const mostListed = 200;
+const maxListed = 200;
 
 /** Loads the records of a kind, or the names of events. */
 function useOptions(kind: string, made: string): Option[] {
@@ -76,7 +76,7 @@ function useOptions(kind: string, made: string): Option[] {
     if (kind === "event") setOptions(events.map((event) => [event, event]));
     const records = recordKinds[kind];
     if (!records) return;
-    get(path("agents", agentId.value, records.resource), { limit: mostListed }).then(
+    get(path("agents", agentId.value, records.resource), { limit: maxListed }).then(
       (response) => {
         const list = (response as Record<string, ListedRecord[]>)[records.list] ?? [];
         setOptions(list.map((record) => [record.id ?? record.name, records.name(record)]));

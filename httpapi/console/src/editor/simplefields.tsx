@@ -49,7 +49,7 @@ export function BooleanField({ id, schema, value, onChange }: ControlProps) {
   );
 }
 
-const mostSegments = 3;
+const maxSegments = 3;
 
 /** One of the values that the schema lists, or a template. */
 export function ChoiceField({ id, schema, value, onChange }: ControlProps) {
@@ -60,7 +60,7 @@ export function ChoiceField({ id, schema, value, onChange }: ControlProps) {
   const options = schema.enum!;
   const current = asText(value ?? schema.default);
   const pick = (option: string) => onChange(option === schema.default ? undefined : option || undefined);
-  if (options.length <= mostSegments && schema.default !== undefined && !readonly)
+  if (options.length <= maxSegments && schema.default !== undefined && !readonly)
     return (
       <Segments
         label={schema.title ?? ""}

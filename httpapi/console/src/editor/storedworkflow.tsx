@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, get, go, href, onChange, path, post, put, setQuery } from "../data";
-import { openDialog, tell } from "../ui";
+import { openDialog, showToast } from "../ui";
 import type { ConflictDialogProps } from "./conflict";
 import type { OpenDraft } from "./drafts";
 import { type Doc, fingerprint, readGraph, writeGraph } from "./graph";
@@ -70,7 +70,7 @@ export function useStoredWorkflow(editor: Editor, initial: API.Workflow, draft: 
     // If only the status changed, the document and its undo history stay.
     if (editor.dirty.value || fingerprint(doc) !== editor.saved.value) editor.load(doc);
     setStored(stored);
-    if (announce) tell(`Showing version ${stored.version}`);
+    if (announce) showToast(`Showing version ${stored.version}`);
   };
   useEffect(
     () =>
@@ -94,7 +94,7 @@ export function useStoredWorkflow(editor: Editor, initial: API.Workflow, draft: 
       const saved = await request;
       editor.saved.value = fingerprint(doc);
       await draft.drop();
-      tell(savedMessage(workflow, saved, status));
+      showToast(savedMessage(workflow, saved, status));
     } catch (error) {
       if (!isConflict(error)) return showIssues(editor, error);
       const overwrite = (merged: Partial<Doc>, newest: number) => {
@@ -134,5 +134,5 @@ function showIssues(editor: Editor, error: unknown) {
   if (!issues.length) throw error;
   editor.issues.value = issues;
   setQuery({ tab: "problems" });
-  tell(error);
+  showToast(error);
 }

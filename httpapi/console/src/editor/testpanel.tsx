@@ -3,7 +3,7 @@ import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, get, href, path, post } from "../data";
-import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, tell } from "../ui";
+import { Badge, Button, ErrorCard, JsonTree, Name, Segments, span, showToast } from "../ui";
 import { Decision } from "../parts/decision";
 import { typeOf } from "./catalog";
 import type { GraphNode } from "./graph";
@@ -161,7 +161,7 @@ type PayloadButtonsProps = { editor: Editor; workflow: string; setTyped: (text: 
 function PayloadButtons({ editor, workflow, setTyped }: PayloadButtonsProps) {
   const takeLatestInput = async () => {
     const input = await latestInput(workflow);
-    if (!input) return tell("Not executed yet.");
+    if (!input) return showToast("Not executed yet.");
     setTyped(format(input));
     editor.payload.value = input;
   };

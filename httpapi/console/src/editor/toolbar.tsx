@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 
 import { agentId, go, href } from "../data";
-import { Others } from "../parts/presence";
+import { OtherViewers } from "../parts/presence";
 import { Badge, Button, Icon, Menu, type MenuItem, Name, openDialog, When } from "../ui";
 import type { EditorActions } from "./actions";
 import { loadDialogs, loadExecute, openEditorDialog } from "./lazy";
@@ -44,7 +44,7 @@ export function Toolbar(props: ToolbarProps) {
       <Badge>{workflow.status}</Badge>
       <span class="muted small desk">v{workflow.version}</span>
       <SavedState dirty={dirty} savedAt={workflow.updated_at} />
-      <Others at={workflow.id} editing={dirty} doing={{ one: "is editing", several: "are editing" }} />
+      <OtherViewers at={workflow.id} editing={dirty} doing={{ one: "is editing", several: "are editing" }} />
       <span class="grow" />
       {editable && <UndoButtons editor={editor} />}
       {editable && (

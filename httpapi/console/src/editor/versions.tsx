@@ -19,7 +19,7 @@ import {
   Segments,
   Skeleton,
   Table,
-  tell,
+  showToast,
   When,
 } from "../ui";
 import { typeOf } from "./catalog";
@@ -73,7 +73,7 @@ export function Versions({ id, version, live, editor, restored }: VersionsProps)
   const restore = (chosen: number, done?: () => void) => {
     const run = async () => {
       await post(workflowPath(id, "versions", chosen, "restore"));
-      tell(`Version ${chosen} is restored as the latest version.`);
+      showToast(`Version ${chosen} is restored as the latest version.`);
       await restored();
       done?.();
     };

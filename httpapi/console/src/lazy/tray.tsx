@@ -38,7 +38,7 @@ function useWork<T extends { id: string }, D>(query: Result<D>, list: WorkList<T
   useEffect(
     () =>
       onChange(kind, (change) => {
-        if (query.loading.value) query.soon(); // the response may be older
+        if (query.loading.value) query.reloadThrottled(); // the response may be older
         query.set((data) => {
           const rows = rowsOf(data);
           const others = rows.filter((other) => other.id !== change.id);
@@ -86,7 +86,7 @@ function useRunning() {
   );
   const waiting = useQuery(id && executions.length ? path("agents", id, "waiting") : null);
   useEffect(() => {
-    if (executions.length) waiting.soon();
+    if (executions.length) waiting.reloadThrottled();
   }, [counts.value.waiting, executions.length]);
   const waitingIds = new Set((waiting.data.value?.waiting ?? []).map((item) => item.execution_id));
   return { sources, executions, waitingIds };

@@ -14,7 +14,7 @@ import {
   Pager,
   plural,
   SearchField,
-  tell,
+  showToast,
   TextArea,
   TextField,
   When,
@@ -157,7 +157,7 @@ function NewAgent({ close }: { close: () => void }) {
       go(href(made.id));
     } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) setIssues(error.issues);
-      else tell(error);
+      else showToast(error);
       setBusy(false);
     }
   };
@@ -215,11 +215,11 @@ function ImportButton() {
     setShare(0);
     try {
       const made = await upload("agents/import", { file: chosen }, setShare);
-      tell(`${made.name} is back, and paused.`);
+      showToast(`${made.name} is back, and paused.`);
       await loadSession();
       go(href(made.id));
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
     setShare(undefined);
     file.current!.value = "";

@@ -32,7 +32,7 @@ import {
   plural,
   SearchField,
   Segments,
-  tell,
+  showToast,
   TextArea,
   TextField,
   When,
@@ -143,7 +143,7 @@ function Import({ close }: { close: () => void }) {
       ...(v.credential && { credential: v.credential }),
     });
     invalidate(apisAt());
-    tell(`${plural(made.operations, "operation")} imported`);
+    showToast(`${plural(made.operations, "operation")} imported`);
     go(apisHref(made.id));
   };
   return (
@@ -254,7 +254,7 @@ async function update(a: API.API, body: Record<string, unknown>, changed: () => 
     )
       .filter(([list]) => list.length)
       .map(([list, word]) => `${list.length} ${word}`);
-    tell(news.length ? `Updated: ${news.join(", ")}` : "Updated; no operations changed");
+    showToast(news.length ? `Updated: ${news.join(", ")}` : "Updated; no operations changed");
     await refresh(changed);
     return;
   }
@@ -282,7 +282,7 @@ function Actions({ a, changed }: { a: API.API; changed: () => Promise<void> }) {
     try {
       await update(a, {}, changed);
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
   };
   const items: MenuItem[] = [
@@ -335,7 +335,7 @@ function Edit({ a, close, changed }: { a: API.API; close: () => void; changed: (
       action="Save"
       run={async (v) => {
         await put(apisAt(a.id), v);
-        tell("Saved");
+        showToast("Saved");
         await refresh(changed);
       }}
       initial={{ name: a.name, server: a.server_url, credential: a.credential }}

@@ -1,7 +1,20 @@
 // Channels: the platforms on which people talk with the agent.
 
 import { agentId, go, href, mayEdit, path, put, route, setQuery, useQuery, type API } from "../data";
-import { Badge, Empty, Icon, LinkButton, Load, Name, Pager, platformName, plural, Switch, tell, When } from "../ui";
+import {
+  Badge,
+  Empty,
+  Icon,
+  LinkButton,
+  Load,
+  Name,
+  Pager,
+  platformName,
+  plural,
+  Switch,
+  showToast,
+  When,
+} from "../ui";
 import { useFollow } from "../parts/follow";
 import { channelsAt } from "./channels/api";
 import { Channel } from "./channels/channel";
@@ -101,9 +114,9 @@ function AutoReply() {
   const set = async (on: boolean) => {
     try {
       await put(at, { auto_reply: on });
-      tell(on ? "Automatic replies are on" : "Automatic replies are off");
+      showToast(on ? "Automatic replies are on" : "Automatic replies are off");
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
     await found.reload();
   };

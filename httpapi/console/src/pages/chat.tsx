@@ -119,7 +119,7 @@ function Conversations({ id, current, close }: { id: string; current: string; cl
   const at = path("agents", id, "conversations");
   const found = useQuery(at, { limit, sort: "updated_at", order: "desc", search, channel: "chat" });
   const [hidden, setHidden] = useState<string[]>([]);
-  useEffect(() => onChange("conversation", found.soon), [found]);
+  useEffect(() => onChange("conversation", found.reloadThrottled), [found]);
   const rename = (c: API.ConversationSummary) => {
     openDialog((close) => (
       <FormDialog

@@ -17,7 +17,7 @@ import {
   SelectField,
   span,
   Table,
-  tell,
+  showToast,
   When,
   type Column,
 } from "../ui";
@@ -91,7 +91,7 @@ function confirmDraining({ id, name, agents }: Node, reload: () => Promise<void>
     text: <>{consequence} It gets no more until it is restarted.</>,
     run: async () => {
       await post(path("cluster", "nodes", id, "drain"));
-      tell(`${name} gives its agents to the others.`);
+      showToast(`${name} gives its agents to the others.`);
       void reload();
     },
   });
@@ -272,7 +272,7 @@ function Move({ agent: { id, name }, targets, close, done }: MoveProps) {
   const [emptiest] = targets.toSorted((a, b) => a.agents - b.agents);
   const run = async ({ node }: { node: string }) => {
     await post(path("cluster", "agents", id, "move"), { node });
-    tell(`${name} is with ${targets.find((target) => target.id === node)?.name} now.`);
+    showToast(`${name} is with ${targets.find((target) => target.id === node)?.name} now.`);
     void done();
   };
   return (

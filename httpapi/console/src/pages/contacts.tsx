@@ -94,7 +94,7 @@ function useChanges(found: Result<API.ContactList>) {
   useEffect(() => {
     return onChange("contact", ({ id, op, row }) => {
       const listed = found.data.value?.contacts.some((contact) => contact.id === id);
-      if (op !== "update") found.soon();
+      if (op !== "update") found.reloadThrottled();
       else if (listed && row)
         found.set((list) => ({
           ...list,

@@ -27,7 +27,7 @@ import {
   plural,
   Skeleton,
   span,
-  tell,
+  showToast,
   When,
   type IconName,
 } from "../ui";
@@ -49,14 +49,14 @@ export default function Home() {
   const waiting = useQuery(path("agents", id, "waiting"));
   useEffect(() => {
     const unsubscribe = [
-      onChange("execution", overview.soon),
-      onChange("source", overview.soon),
-      onChange("message", overview.soon),
+      onChange("execution", overview.reloadThrottled),
+      onChange("source", overview.reloadThrottled),
+      onChange("message", overview.reloadThrottled),
       onChange("execution", ({ row }) => {
-        if (row?.status !== "complete") waiting.soon();
+        if (row?.status !== "complete") waiting.reloadThrottled();
       }),
-      onChange("takeover", waiting.soon),
-      onChange("conversation", waiting.soon),
+      onChange("takeover", waiting.reloadThrottled),
+      onChange("conversation", waiting.reloadThrottled),
     ];
     return () => {
       for (const stop of unsubscribe) stop();
@@ -136,7 +136,7 @@ function Ask({ id, over }: { id: string; over: boolean }) {
     else askQuestion(id, text);
     draft.value = "";
   };
-  const submitOrTell = () => void submit().catch(tell);
+  const submitOrToast = () => void submit().catch(showToast);
   return (
     <section class="ask stack" aria-label="Ask">
       <h2>
@@ -147,7 +147,7 @@ function Ask({ id, over }: { id: string; over: boolean }) {
         role={may ? undefined : "search"}
         onSubmit={(e) => {
           e.preventDefault();
-          submitOrTell();
+          submitOrToast();
         }}
       >
         <textarea
@@ -162,7 +162,7 @@ function Ask({ id, over }: { id: string; over: boolean }) {
           onKeyDown={(e) => {
             if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
               e.preventDefault();
-              submitOrTell();
+              submitOrToast();
             }
           }}
         />
@@ -176,7 +176,7 @@ function Ask({ id, over }: { id: string; over: boolean }) {
           <Button kind="primary" icon="ArrowUp" label="Ask" submit disabled={!draft.value.trim()} />
         </div>
       </form>
-      <UploadList most={4} />
+      <UploadList maxShown={4} />
     </section>
   );
 }

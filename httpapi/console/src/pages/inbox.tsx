@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { type API, go, href, mayEdit, path, post, route } from "../data";
-import { Button, Empty, LinkButton, openDialog, plural, tell } from "../ui";
+import { Button, Empty, LinkButton, openDialog, plural, showToast } from "../ui";
 import { useKeys } from "../parts/keys";
 import { style } from "../parts/styles";
 import { Simulate } from "../parts/simulate";
@@ -66,9 +66,9 @@ export default function Inbox() {
     await send(changed, changes);
     setSelected([]);
     if (!changes.status || changes.status === "open") return;
-    const undo = () => void send(wereOpen, { status: "open" }).catch(tell);
+    const undo = () => void send(wereOpen, { status: "open" }).catch(showToast);
     const message = statusMessage(changes.status, changed.length, conversations[0]);
-    tell(message, wereOpen.length ? undo : undefined, "conversations");
+    showToast(message, wereOpen.length ? undo : undefined, "conversations");
   };
   useInboxKeys({ list, current, linkTo, change });
 
@@ -184,7 +184,7 @@ function useInboxKeys({ list, current, linkTo, change }: KeyActions) {
       a: () =>
         myEmail()
           ? change({ assignee: conversation?.assignee === myEmail() ? null : "me" })
-          : tell("To assign conversations, put the server behind an identity proxy so that people have names."),
+          : showToast("To assign conversations, put the server behind an identity proxy so that people have names."),
       u: () => change({ read: (conversation?.unread ?? 0) > 0 }),
     }),
   });

@@ -78,7 +78,7 @@ function useSources() {
     () =>
       onChange("source", ({ id, op, row }) => {
         const listed = found.data.value?.sources.some((source) => source.id === id);
-        if (op !== "update" || !listed || !row) found.soon();
+        if (op !== "update" || !listed || !row) found.reloadThrottled();
         else
           found.set((list) => ({
             ...list,
@@ -130,7 +130,7 @@ function SourceList() {
       <Search />
       {!searching && (
         <>
-          <UploadList most={30} />
+          <UploadList maxShown={30} />
           {(filtered || (found.data.value?.meta.total ?? 0) > 0) && <Filters name={name} type={type} status={status} />}
           {picked.length > 0 && (
             <SelectedSources

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, get, go, href, mayEdit, path, post, route, useQuery } from "../data";
 import { ApiError } from "../data";
-import { Badge, Button, Empty, Icon, Load, tell, type IconName, type Values } from "../ui";
+import { Badge, Button, Empty, Icon, Load, showToast, type IconName, type Values } from "../ui";
 import { loadCatalog } from "../editor/catalog";
 import { style } from "../parts/styles";
 import { GraphPreview } from "../parts/graph-preview";
@@ -217,7 +217,7 @@ function SetupForm({ template }: { template: Template }) {
       const found: Record<string, string> = error instanceof ApiError ? error.issues : {};
       setIssues(found);
       setRefused((n) => n + 1);
-      if (!Object.keys(found).some((f) => f.startsWith("values."))) tell(error);
+      if (!Object.keys(found).some((f) => f.startsWith("values."))) showToast(error);
     }
     setBusy(false);
   };

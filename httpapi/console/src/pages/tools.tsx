@@ -15,7 +15,7 @@ import {
   Name,
   Pager,
   SearchField,
-  tell,
+  showToast,
   type IconName,
   type MenuItem,
 } from "../ui";
@@ -159,7 +159,7 @@ function menuItems({ tool: { id, name }, changed, setShown }: RowProps): MenuIte
   const copyJson = async () => {
     const { name, description, type, config } = await get(toolsAt(id));
     await copyText(JSON.stringify({ name, description, type, config }, null, 2));
-    tell("Copied");
+    showToast("Copied");
   };
   const deleteTool = () => {
     setShown(false);
@@ -193,7 +193,7 @@ function ToolRow(props: RowProps) {
     try {
       await put(toolsAt(id), { enabled: on });
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
     await props.changed();
   };

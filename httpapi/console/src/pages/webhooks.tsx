@@ -33,7 +33,7 @@ import {
   plural,
   SearchField,
   showOnce,
-  tell,
+  showToast,
   TextField,
   When,
   type MenuItem,
@@ -174,7 +174,7 @@ function EditWebhook({ stored, close, done }: EditWebhookProps) {
       throw new ApiError(400, { error: { message: issue, details: { field: "events", issue } } });
     }
     const saved = await (stored ? put(webhooksAt(stored.id), values) : post(webhooksAt(), values));
-    void Promise.resolve(done(saved)).catch(tell);
+    void Promise.resolve(done(saved)).catch(showToast);
   };
   return (
     <FormDialog

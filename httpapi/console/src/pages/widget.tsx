@@ -13,7 +13,7 @@ import {
   Load,
   Segments,
   Table,
-  tell,
+  showToast,
   When,
   type Column,
   type Values,
@@ -62,7 +62,7 @@ const Back = ({ id }: { id: string }) => (
 
 function WidgetList({ id }: { id: string }) {
   const found = useQuery(path("agents", id, "gateways"), { type: "web", limit: 100 });
-  useEffect(() => onChange("gateway", found.soon), [found]);
+  useEffect(() => onChange("gateway", found.reloadThrottled), [found]);
   const create = mayEdit.value && (
     <LinkButton kind="primary" icon="Plus" href={href(id, "widget", "new")}>
       New widget
@@ -326,7 +326,7 @@ function Preview({ values }: { values: Partial<WidgetValues> }) {
           look={lookOf(values)}
           {...scenes[scene]}
           partial=""
-          send={() => tell("")}
+          send={() => showToast("")}
           sendAgain={() => {}}
           giveEmail={async () => {}}
           close={() => {}}

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, ApiError, go, href, invalidate, mayEdit, path, post, type API } from "../data";
-import { Badge, Button, Empty, Icon, Name, plural, Table, tell, TextArea, type Values } from "../ui";
+import { Badge, Button, Empty, Icon, Name, plural, Table, showToast, TextArea, type Values } from "../ui";
 import { loadCatalog } from "../editor/catalog";
 import { readCopy, writeGraph } from "../editor/graph";
 import { style } from "../parts/styles";
@@ -32,7 +32,7 @@ type Read = {
 };
 
 const workflowsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "workflows", ...more);
-const mostBytes = 4 << 20;
+const maxBytes = 4 << 20;
 const levels: Level[] = ["unsupported", "approximate", "exact"];
 const tones: Record<Level, "good" | "warn" | "bad"> = { exact: "good", approximate: "warn", unsupported: "bad" };
 
@@ -95,7 +95,7 @@ export default function WorkflowImport() {
       setDone(true);
       invalidate(workflowsAt());
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
   };
   return (
@@ -131,7 +131,7 @@ function Source({ check, problem }: { check: (text: string) => Promise<void>; pr
   const [pasted, setPasted] = useState("");
   const take = async (file?: File) => {
     if (!file) return;
-    if (file.size > mostBytes) return tell(new Error("The file can be at most 4 MB."));
+    if (file.size > maxBytes) return showToast(new Error("The file can be at most 4 MB."));
     await check(await file.text());
   };
   return (

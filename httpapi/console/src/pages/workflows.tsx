@@ -33,7 +33,7 @@ import {
   Pager,
   plural,
   SearchField,
-  tell,
+  showToast,
   When,
   type MenuItem,
 } from "../ui";
@@ -143,9 +143,9 @@ function useWorkflows() {
   });
   useEffect(() => {
     const unsubscribe = [
-      onChange("workflow", found.soon),
-      onChange("execution", found.soon),
-      onChange("schedule", schedules.soon),
+      onChange("workflow", found.reloadThrottled),
+      onChange("execution", found.reloadThrottled),
+      onChange("schedule", schedules.reloadThrottled),
     ];
     return () => {
       for (const stop of unsubscribe) stop();
@@ -335,9 +335,9 @@ function LiveSwitch({ workflow: { id, name, status }, changed }: Pick<RowProps, 
   const toggle = async () => {
     try {
       await put(workflowsAt(id), { status: live ? "paused" : "active" });
-      tell(live ? "It is paused" : "It is live");
+      showToast(live ? "It is paused" : "It is live");
     } catch (error) {
-      tell(error);
+      showToast(error);
       if (error instanceof ApiError && (error.details.errors?.length || error.details.node_id))
         go(`${workflowsHref(id)}?tab=problems`);
     }

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { ApiError, reasonOf } from "../data";
-import { tell } from "../ui";
+import { showToast } from "../ui";
 import { TagsInput } from "./tags";
 
 type Common = {
@@ -41,7 +41,7 @@ function useEdit(save: () => Promise<unknown>) {
       leave(focus);
     } catch (error) {
       setIssue(reasonOf(error));
-      if (!(error instanceof ApiError)) tell(error);
+      if (!(error instanceof ApiError)) showToast(error);
     }
     setBusy(false);
   };

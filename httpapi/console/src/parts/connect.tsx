@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, asError, get, path, post, reasonOf, useQuery } from "../data";
-import { Button, CopyField, Dialog, openDialog, tell, TextField } from "../ui";
+import { Button, CopyField, Dialog, openDialog, showToast, TextField } from "../ui";
 import { useFollow } from "./follow";
 
 const credentialPath = <const M extends string[]>(...more: M) => path("agents", agentId.value, "credentials", ...more);
@@ -13,7 +13,7 @@ export async function connect(credential: API.Credential) {
     const connection = await post(credentialPath(credential.id, "connect"));
     openDialog((close) => <ConnectDialog credential={credential} connection={connection} close={close} />);
   } catch (error) {
-    tell(error);
+    showToast(error);
   }
 }
 
@@ -26,7 +26,7 @@ export async function connectServer(server: API.MCPServer) {
       <ConnectDialog credential={{ ...credential, name: server.name }} connection={connection} close={close} />
     ));
   } catch (error) {
-    tell(error);
+    showToast(error);
   }
 }
 
@@ -41,7 +41,7 @@ function ConnectDialog({ credential, connection, close }: ConnectDialogProps) {
   const changed = current.data.value && current.data.value.updated_at !== credential.updated_at;
   useEffect(() => {
     if (changed && current.data.value?.status === "ready") {
-      tell(`${credential.name} is connected`);
+      showToast(`${credential.name} is connected`);
       close();
     }
   }, [changed]);

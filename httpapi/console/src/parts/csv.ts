@@ -80,7 +80,7 @@ export function decode(bytes: ArrayBuffer): string {
 type Record_ = { cells: string[]; broken?: string };
 
 /** Reads records as RFC 4180 has them; a record with broken quotes is one line. */
-function records(text: string, delimiter: string, most = Infinity): Record_[] {
+function records(text: string, delimiter: string, maxRecords = Infinity): Record_[] {
   const found: Record_[] = [];
   let at = 0;
   const lineEnd = (from: number) => {
@@ -89,7 +89,7 @@ function records(text: string, delimiter: string, most = Infinity): Record_[] {
     const m = rest.exec(text);
     return m ? { end: m.index, next: m.index + m[0].length } : { end: text.length, next: text.length };
   };
-  while (at < text.length && found.length < most) {
+  while (at < text.length && found.length < maxRecords) {
     const begin = at;
     const cells: string[] = [];
     let broken: string | undefined;

@@ -2,7 +2,7 @@
 import { useId, useState } from "preact/hooks";
 
 import { agentId, path, post } from "../data";
-import { Button, tell } from "../ui";
+import { Button, showToast } from "../ui";
 
 const maxComment = 10_000; // characters
 
@@ -27,7 +27,7 @@ export function Decision({ execution, node, iterations, answer = false, done }: 
       data: { decision, comment },
     });
     const sent = answer ? "Sent" : "Approved";
-    tell(decision === "approved" ? sent : "Rejected");
+    showToast(decision === "approved" ? sent : "Rejected");
     await done?.();
   };
   const field = {

@@ -15,7 +15,7 @@ import {
   plural,
   span,
   Table,
-  tell,
+  showToast,
 } from "../ui";
 import { ExportMenu, pagesOf } from "./export";
 import { useFollow } from "./follow";
@@ -71,7 +71,7 @@ export function Deliveries({ webhook }: { webhook?: string }) {
   const urlOf = (id: string) => allWebhooks.find((item) => item.id === id)?.url ?? id;
   const retry = async (delivery: API.Delivery) => {
     await redeliver(delivery);
-    tell("On its way");
+    showToast("On its way");
     await list.reload();
   };
   const total = list.data.value?.meta.total ?? 0;
@@ -125,7 +125,7 @@ async function redeliverAll(filters: DeliveryQuery) {
   for await (const page of deliveryPages(filters)) deliveries.push(...page);
   for (const delivery of deliveries) await redeliver(delivery);
   const count = deliveries.length;
-  tell(`${plural(count, "delivery", "deliveries")} on ${count === 1 ? "its" : "their"} way`);
+  showToast(`${plural(count, "delivery", "deliveries")} on ${count === 1 ? "its" : "their"} way`);
 }
 
 type FilterFieldsProps = { filters: DeliveryQuery; webhooks?: API.Webhook[] };

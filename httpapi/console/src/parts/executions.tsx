@@ -10,7 +10,7 @@ export function ContactExecutions({ id, limit }: { id: string; limit: number }) 
   const names = useQuery(found.data.value?.executions.length ? path("agents", agentId.value, "workflows") : null, {
     limit: 200,
   });
-  useEffect(() => onChange("execution", found.soon), [found]);
+  useEffect(() => onChange("execution", found.reloadThrottled), [found]);
   const nameOf = (x: API.ExecutionItem) =>
     names.data.value?.workflows.find((w) => w.id === x.workflow_id)?.name ?? "Workflow";
   return (

@@ -1,6 +1,6 @@
 // Saving a list as a file.
 import { type Answer, get, type Query, saveFile } from "../data";
-import { Menu, tell } from "../ui";
+import { Menu, showToast } from "../ui";
 import { guardFormula } from "./formula";
 
 const maxRows = 5_000;
@@ -49,7 +49,7 @@ export function ExportMenu({ name, pages }: { name: string; pages: () => AsyncGe
     for await (const page of pages()) {
       rows.push(...page);
       if (rows.length >= maxRows) {
-        tell(`The file has the newest ${maxRows.toLocaleString()} rows.`);
+        showToast(`The file has the newest ${maxRows.toLocaleString()} rows.`);
         break;
       }
     }

@@ -8,13 +8,13 @@ export function useFollow(kind: string, run: () => unknown, on = true) {
   useEffect(() => {
     if (!on) return;
     let due: ReturnType<typeof setTimeout> | undefined;
-    const soon = () => {
+    const throttledRun = () => {
       due ??= setTimeout(() => {
         due = undefined;
         void run();
       }, 500);
     };
-    const offs = [onChange(kind, soon), onReset(soon)];
+    const offs = [onChange(kind, throttledRun), onReset(throttledRun)];
     return () => {
       clearTimeout(due);
       offs.forEach((off) => off());

@@ -1,7 +1,7 @@
 // Keys of a page.
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-import { tell } from "../ui";
+import { showToast } from "../ui";
 
 /** Calls what belongs to a key, while nothing is being typed and no dialog is open. */
 export function useKeys(keys: Record<string, (() => unknown) | false>) {
@@ -22,7 +22,7 @@ export function useKeys(keys: Record<string, (() => unknown) | false>) {
       )
         return;
       e.preventDefault();
-      void (async () => run())().catch(tell);
+      void (async () => run())().catch(showToast);
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);

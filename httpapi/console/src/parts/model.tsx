@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { agentId, type API, ApiError, asError, mayEdit, path, post, put } from "../data";
-import { Button, Icon, plural, SelectField, span, tell, TextField, type FormIssues } from "../ui";
+import { Button, Icon, plural, SelectField, span, showToast, TextField, type FormIssues } from "../ui";
 import { type PageForm, Unsaved, usePageForm } from "./pageform";
 
 const settingsPath = <const M extends string[]>(...more: M) => path("agents", agentId.value, "settings", ...more);
@@ -65,11 +65,11 @@ export async function saveSettings(form: PageForm, now: object, names: readonly 
   form.setIssues({});
   try {
     await put(settingsPath(), changedValues(form.values, now, names));
-    tell("Saved");
+    showToast("Saved");
     await done();
     form.reset();
   } catch (error) {
-    if (!showIssues(form, error)) tell(error);
+    if (!showIssues(form, error)) showToast(error);
     throw error;
   }
 }
@@ -166,7 +166,7 @@ export function ModelForm({ s: settings, done, plain }: ModelFormProps) {
   };
   const removeKey = async () => {
     await put(settingsPath(), { [provider!.key!]: null });
-    tell("Removed");
+    showToast("Removed");
     await done();
   };
   return (

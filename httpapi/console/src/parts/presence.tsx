@@ -3,7 +3,7 @@ import { usePresence } from "../data";
 import { Badge, Icon } from "../ui";
 
 /** Others who have the record at an address open, and what those do who are changing it. */
-export function Others({
+export function OtherViewers({
   at,
   editing,
   doing,

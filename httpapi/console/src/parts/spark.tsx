@@ -9,7 +9,7 @@ export function Bars({
   label: string;
 }) {
   const totals = days.map((_, i) => series.reduce((sum, s) => sum + (s.values[i] ?? 0), 0));
-  const most = Math.max(1, ...totals);
+  const max = Math.max(1, ...totals);
   const width = 100 / Math.max(1, days.length);
   return (
     <figure class="bars">
@@ -30,7 +30,7 @@ export function Bars({
         {days.map((day, i) => {
           let y = 40;
           return series.map((s) => {
-            const height = ((s.values[i] ?? 0) / most) * 38;
+            const height = ((s.values[i] ?? 0) / max) * 38;
             y -= height;
             return (
               height > 0 && (

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { type API, ApiError } from "../data";
-import { Button, Icon, JsonTree, span, tell } from "../ui";
+import { Button, Icon, JsonTree, span, showToast } from "../ui";
 import { ArgumentsForm, defaultsOf, type Schema } from "./arguments";
 
 type Outcome = API.ToolOutcome;
@@ -29,7 +29,7 @@ export function TryTool({
       setOutcome(await run(value));
     } catch (error) {
       if (error instanceof ApiError && error.status === 400) setIssue(error.message);
-      else tell(error);
+      else showToast(error);
     }
     setBusy(false);
   };

@@ -7,7 +7,7 @@ import {
   ApiError,
   invalidate,
   mayEdit,
-  patient,
+  retryLater,
   path,
   send,
   type API,
@@ -15,7 +15,7 @@ import {
   uploadId,
   uploads,
 } from "../data";
-import { Button, plural, tell } from "../ui";
+import { Button, plural, showToast } from "../ui";
 
 const batchFiles = 20;
 const batchBytes = 20 << 20;
@@ -28,16 +28,16 @@ const change = (ids: number[], to: Partial<Upload>) => {
 /** Stores files as sources of the agent that is shown; resolves when each is stored or refused. */
 export function uploadFiles(files: File[]): Promise<void> {
   const agent = agentId.value;
-  const mine = files.map((file) => ({ file, id: uploadId() }));
+  const queued = files.map((file) => ({ file, id: uploadId() }));
   uploads.value = [
-    ...mine.map(({ file, id }) => ({ id, name: file.name, agent, state: "waiting" as const, share: 0 })),
+    ...queued.map(({ file, id }) => ({ id, name: file.name, agent, state: "waiting" as const, share: 0 })),
     ...uploads.value,
   ].slice(0, 500);
   sending = sending.then(async () => {
     const failed: string[] = []; // why; the list keeps the newest files only
-    for (const batch of batches(mine)) failed.push(...(await sendBatch(agent, batch)));
+    for (const batch of batches(queued)) failed.push(...(await sendBatch(agent, batch)));
     invalidate(path("agents", agent, "sources"));
-    tell(
+    showToast(
       failed.length
         ? files.length === 1
           ? new Error(`${files[0].name}: ${failed[0]}`)
@@ -69,7 +69,7 @@ async function sendBatch(agent: string, batch: { file: File; id: number }[]): Pr
   const ids = batch.map((b) => b.id);
   change(ids, { state: "sending" });
   try {
-    const { results } = await patient(() => {
+    const { results } = await retryLater(() => {
       const form = new FormData();
       for (const { file } of batch) form.append("files", file, file.name);
       return send(path("agents", agent, "sources", "batch"), form, (share) => change(ids, { share }));
@@ -129,20 +129,20 @@ export function useDrop() {
       if (mayEdit.value)
         droppedFiles(e.dataTransfer).then((files) => {
           if (files.length) void uploadFiles(files);
-          else tell("No files to upload");
-        }, tell);
+          else showToast("No files to upload");
+        }, showToast);
     },
   };
   return { over, handlers };
 }
 
 /** The files that are on their way, and those that were refused with the reason. */
-export function UploadList({ most }: { most: number }) {
-  const mine = uploads.value.filter((u) => u.agent === agentId.value && u.state !== "stored");
-  const shown = mine.filter((u) => u.state !== "waiting").slice(0, most);
-  if (!mine.length) return null;
-  const dismiss = (gone: (u: Upload) => boolean) => {
-    uploads.value = uploads.value.filter((u) => !gone(u));
+export function UploadList({ maxShown }: { maxShown: number }) {
+  const unfinished = uploads.value.filter((u) => u.agent === agentId.value && u.state !== "stored");
+  const shown = unfinished.filter((u) => u.state !== "waiting").slice(0, maxShown);
+  if (!unfinished.length) return null;
+  const dismiss = (matches: (u: Upload) => boolean) => {
+    uploads.value = uploads.value.filter((u) => !matches(u));
   };
   const failed = shown.filter((u) => u.state === "failed").length;
   return (
@@ -160,10 +160,10 @@ export function UploadList({ most }: { most: number }) {
           )}
         </li>
       ))}
-      {(mine.length > shown.length || failed > 1) && (
+      {(unfinished.length > shown.length || failed > 1) && (
         <li>
           <span class="grow muted small">
-            {mine.length > shown.length && plural(mine.length - shown.length, "more file")}
+            {unfinished.length > shown.length && plural(unfinished.length - shown.length, "more file")}
           </span>
           {failed > 1 && (
             <Button kind="quiet" onClick={() => dismiss((u) => u.agent === agentId.value && u.state === "failed")}>

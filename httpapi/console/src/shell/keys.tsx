@@ -1,6 +1,6 @@
 // Keys of the whole console: Ctrl+K finds, g and a letter goes, / searches, ? lists them.
 import { href, rememberedAgent, route } from "../data";
-import { openDialog, tell } from "../ui";
+import { openDialog, showToast } from "../ui";
 import { loadPalette, paletteOpen } from "./later";
 import { sections } from "./sections";
 
@@ -40,7 +40,7 @@ export function startKeys() {
     else if (e.key === "?")
       void loadPalette().then(
         ({ KeyList }) => openDialog((close) => <KeyList sections={sections} close={close} />),
-        tell,
+        showToast,
       );
     else if (e.key === "/") {
       const search = document.querySelector<HTMLElement>("#main [data-search]");

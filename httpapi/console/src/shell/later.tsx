@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 
-import { tell } from "../ui";
+import { showToast } from "../ui";
 import { sections } from "./sections";
 import { nextTheme } from "./theme";
 
@@ -49,7 +49,7 @@ export function LaterPalette() {
   useEffect(() => {
     loadPalette().then(setFile, (error) => {
       close();
-      tell(error);
+      showToast(error);
     });
   }, []);
   return file ? <file.Palette sections={sections} nextTheme={nextTheme} close={close} /> : null;

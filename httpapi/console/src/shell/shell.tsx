@@ -35,7 +35,7 @@ import {
   LinkButton,
   openDialog,
   Skeleton,
-  tell,
+  showToast,
   Toasts,
 } from "../ui";
 import { AgentSwitcher } from "./switcher";
@@ -309,10 +309,10 @@ function BottomBar() {
             find={() => {
               paletteOpen.value = true;
             }}
-            tray={() => loadTray().then((f) => f.openTray(), tell)}
+            tray={() => loadTray().then((f) => f.openTray(), showToast)}
           />
         )),
-      tell,
+      showToast,
     );
   return (
     <nav class="bottom" aria-label="Sections">

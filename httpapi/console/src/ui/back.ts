@@ -36,11 +36,11 @@ export function useBack(close: () => void, { firm, off }: { firm?: boolean; off?
   latest.current = close;
   useLayoutEffect(() => {
     if (off) return;
-    const mine: Layer = { close: () => latest.current(), firm, page: page() };
-    layers.push(mine);
+    const layer: Layer = { close: () => latest.current(), firm, page: page() };
+    layers.push(layer);
     settle();
     return () => {
-      layers.splice(layers.indexOf(mine), 1);
+      layers.splice(layers.indexOf(layer), 1);
       settle();
     };
   }, [firm, off]);

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 
 import { Icon, type IconName } from "./icon";
-import { tell } from "./toast";
+import { showToast } from "./toast";
 
 type Props = {
   children?: ComponentChildren;
@@ -47,7 +47,7 @@ export function Button({
     try {
       await result;
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
     if (mounted.current) setBusy(false);
   };

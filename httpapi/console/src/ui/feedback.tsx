@@ -60,21 +60,21 @@ export function ErrorCard({
   retry?: () => void;
   children?: ComponentChildren;
 }) {
-  const gone = error instanceof ApiError && error.status === 404;
+  const notFound = error instanceof ApiError && error.status === 404;
   if (error instanceof OfflineError) return <p class="muted">{error.message}</p>;
   return (
     <div class="card bad" role="alert">
       <p>{error.message}</p>
-      {gone && <p>It may have been deleted since, or its address is misspelled.</p>}
+      {notFound && <p>It may have been deleted since, or its address is misspelled.</p>}
       {error instanceof ApiError && (
         <p class="muted small">{[error.code, error.requestId].filter(Boolean).join(" · ")}</p>
       )}
       {error instanceof ApiError && error.retryAfter > 0 ? (
         <Countdown until={limitedUntil.value} />
       ) : (
-        ((retry && !gone) || children) && (
+        ((retry && !notFound) || children) && (
           <div class="row">
-            {retry && !gone && <Button onClick={retry}>Try again</Button>}
+            {retry && !notFound && <Button onClick={retry}>Try again</Button>}
             {children}
           </div>
         )
@@ -94,7 +94,7 @@ export function Countdown({ until }: { until: number }) {
   return <p class="muted">{left > 0 ? `Retrying in ${left} s` : "Retrying…"}</p>;
 }
 
-/** The messages that tell shows. */
+/** The toasts that are shown. */
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 
 import { ApiError } from "../data/api";
 import { Button } from "./button";
-import { tell } from "./toast";
+import { showToast } from "./toast";
 import { Dialog } from "./overlay";
 
 /** Values by the names of fields that only the page that shows them knows. */
@@ -108,7 +108,7 @@ export function FormDialog<V extends object>({
     } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};
       if (Object.keys(issues).length) form.setIssues(issues);
-      else tell(error);
+      else showToast(error);
     }
     setBusy(false);
   };

@@ -2,7 +2,7 @@ export * from "./icon";
 export * from "./text";
 export * from "./button";
 export * from "./feedback";
-export { deleteLater, tell } from "./toast";
+export { deleteLater, showToast } from "./toast";
 export * from "./back";
 export * from "./overlay";
 export * from "./form";

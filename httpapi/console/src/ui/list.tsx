@@ -63,15 +63,15 @@ function Head<T>({
   sorting?: Sorting;
   onSort?: (s: Sorting) => void;
 }) {
-  const mine = c.sort && sorting?.by === c.sort ? sorting.order : undefined;
+  const order = c.sort && sorting?.by === c.sort ? sorting.order : undefined;
   if (!c.title && !c.head) return <td class={c.class} />;
-  const turn = () => onSort!({ by: c.sort!, order: mine === "asc" ? "desc" : "asc" });
+  const turn = () => onSort!({ by: c.sort!, order: order === "asc" ? "desc" : "asc" });
   return (
-    <th scope="col" class={c.class} aria-sort={mine && (mine === "asc" ? "ascending" : "descending")}>
+    <th scope="col" class={c.class} aria-sort={order && (order === "asc" ? "ascending" : "descending")}>
       {c.sort && onSort ? (
         <button type="button" class="sort" onClick={turn}>
           {c.title}
-          {mine && <Icon name={mine === "asc" ? "ChevronUp" : "ChevronDown"} size={14} />}
+          {order && <Icon name={order === "asc" ? "ChevronUp" : "ChevronDown"} size={14} />}
         </button>
       ) : (
         (c.head ?? c.title)

@@ -6,7 +6,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useBack } from "./back";
 import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
-import { tell } from "./toast";
+import { showToast } from "./toast";
 
 /** A dialog over the page; close is called by Escape, the cross and a click beside it, unless it is firm. */
 export function Dialog({
@@ -186,7 +186,7 @@ function Confirm({
             await run();
             close();
           } catch (error) {
-            tell(error);
+            showToast(error);
           }
           setBusy(false);
         }}
@@ -243,7 +243,7 @@ function Items({ items, close }: { items: MenuItem[]; close: () => void }) {
             title={item.reason}
             onClick={() => {
               close();
-              Promise.resolve(item.run()).catch(tell);
+              Promise.resolve(item.run()).catch(showToast);
             }}
           >
             {item.icon && <Icon name={item.icon} size={16} />}
@@ -279,12 +279,12 @@ function PointMenu({
     el.style.left = `${Math.max(4, Math.min(at.x, innerWidth - el.offsetWidth - 4))}px`;
     el.style.top = `${Math.max(4, Math.min(at.y, innerHeight - el.offsetHeight - 4))}px`;
     el.querySelector<HTMLElement>("[role=menuitem]:not(:disabled)")?.focus();
-    const away = (e: Event) => {
+    const closeOutside = (e: Event) => {
       if (!el.contains(e.target as Node)) close();
     };
-    addEventListener("pointerdown", away, true);
+    addEventListener("pointerdown", closeOutside, true);
     return () => {
-      removeEventListener("pointerdown", away, true);
+      removeEventListener("pointerdown", closeOutside, true);
       if (el.contains(document.activeElement)) before?.focus?.();
     };
   }, []);
@@ -317,12 +317,12 @@ export function Menu({
   const ref = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     if (!open) return;
-    const away = (e: Event) => {
+    const closeOutside = (e: Event) => {
       if (!ref.current?.contains(e.target as Node)) setOpen(false);
     };
-    addEventListener("pointerdown", away);
+    addEventListener("pointerdown", closeOutside);
     ref.current?.querySelector<HTMLElement>("[role=menuitem]")?.focus();
-    return () => removeEventListener("pointerdown", away);
+    return () => removeEventListener("pointerdown", closeOutside);
   }, [open]);
   const close = () => {
     setOpen(false);

@@ -10,8 +10,8 @@ export const toasts = signal<Toast[]>([]);
 let nextToast = 1;
 
 /** Shows a passing notice: a text or an error. It replaces the one that is shown of the same topic. */
-export function tell(said: unknown, undo?: () => void, topic?: string) {
-  const what = typeof said === "string" || said instanceof Error ? said : new Error(String(said));
+export function showToast(content: unknown, undo?: () => void, topic?: string) {
+  const what = typeof content === "string" || content instanceof Error ? content : new Error(String(content));
   if (what instanceof Error && what.name === "AbortError") return;
   if (what instanceof OfflineError) return; // the banner above the page says it
   const id = nextToast++;
@@ -42,12 +42,12 @@ export function deleteLater(text: string, run: () => Promise<unknown>, restore: 
     removeEventListener("pagehide", finish);
     run().catch((error) => {
       restore();
-      tell(error);
+      showToast(error);
     });
   };
   const timer = setTimeout(finish, 8000);
   addEventListener("pagehide", finish);
-  tell(text, () => {
+  showToast(text, () => {
     if (done) return;
     done = true;
     clearTimeout(timer);

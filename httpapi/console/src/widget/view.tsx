@@ -88,16 +88,16 @@ function backAt(time: string) {
 }
 
 /** Reports whether nobody can answer now: the bot failed, or people are needed and away. */
-export function isAway(s: State, messages: Message[]) {
+export function isUnattended(s: State, messages: Message[]) {
   const failed = s.needs_human && !s.person && !s.answering && messages.at(-1)?.from === "visitor";
   return failed || ((s.person || s.needs_human || !s.bot) && !s.open);
 }
 
 /** Who answers and when, for the line below the title. */
-function availability(s: State, away: boolean) {
+function availability(s: State, unattended: boolean) {
   if (!s.open) return s.opens_at ? words.back(backAt(s.opens_at)) : words.away;
   if (s.person) return words.person;
-  return s.bot && !away ? words.atOnce : words.soon;
+  return s.bot && !unattended ? words.atOnce : words.soon;
 }
 
 /** Keeps the address that a visitor types for answers by email. */
@@ -183,7 +183,7 @@ export function View(props: Props) {
           <h1>
             <bdi>{look.title}</bdi>
           </h1>
-          <p>{availability(state, isAway(state, messages))}</p>
+          <p>{availability(state, isUnattended(state, messages))}</p>
         </div>
         {close && (
           <button type="button" class="sw-icon" aria-label={words.close} onClick={close}>
@@ -225,12 +225,12 @@ type LogProps = Props & {
 /** The messages, and below them what is being written and who will answer. */
 function Log({ look, state, messages, partial, Markdown, atEnd, email, leaveEmail, ...actions }: LogProps) {
   const log = useRef<HTMLDivElement>(null);
-  const away = isAway(state, messages);
+  const unattended = isUnattended(state, messages);
   const typing = state.answering && !partial && messages.at(-1)?.from === "visitor";
-  const asksEmail = look.ask_email !== "never" && !state.email && away && messages.length > 0;
+  const asksEmail = look.ask_email !== "never" && !state.email && unattended && messages.length > 0;
   useEffect(() => {
     if (atEnd.current) log.current?.scrollTo({ top: log.current.scrollHeight });
-  }, [messages, partial, typing, away]);
+  }, [messages, partial, typing, unattended]);
   return (
     <div
       class="sw-log"
@@ -263,8 +263,8 @@ function Log({ look, state, messages, partial, Markdown, atEnd, email, leaveEmai
           <i />
         </p>
       )}
-      {state.needs_human && !away && <p class="sw-line">{words.asked}</p>}
-      {away && (messages.length > 0 || !state.bot) && (
+      {state.needs_human && !unattended && <p class="sw-line">{words.asked}</p>}
+      {unattended && (messages.length > 0 || !state.bot) && (
         <p class="sw-line">
           <bdi>{look.offline_message}</bdi>
           {state.opens_at && ` ${words.back(backAt(state.opens_at))}.`}
@@ -285,7 +285,7 @@ function Log({ look, state, messages, partial, Markdown, atEnd, email, leaveEmai
           </button>
         </form>
       )}
-      {away && state.email && (
+      {unattended && state.email && (
         <p class="sw-line">
           {words.answerTo} <bdi>{state.email}</bdi>.
         </p>

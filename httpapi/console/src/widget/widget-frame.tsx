@@ -96,7 +96,7 @@ function useConversation() {
   const [messages, setMessages] = useState<Message[]>([]);
   const [partial, setPartial] = useState("");
   const [trouble, setTrouble] = useState("");
-  const [gone, setGone] = useState("");
+  const [unavailable, setUnavailable] = useState("");
   const [version, setVersion] = useState(0); // grows when another person uses the browser
   const last = useRef(0);
   useEffect(() => {
@@ -120,13 +120,13 @@ function useConversation() {
       }
     };
     const run = async () => {
-      const mine = new AbortController();
-      open = mine;
+      const controller = new AbortController();
+      open = controller;
       try {
         await authenticate();
-        await follow(last.current, mine.signal, onEvent);
+        await follow(last.current, controller.signal, onEvent);
       } catch (thrown) {
-        if (mine.signal.aborted) return;
+        if (controller.signal.aborted) return;
         const error = failureOf(thrown);
         if (error.status === 401) {
           keep.set("token", "");
@@ -136,13 +136,13 @@ function useConversation() {
         if ([400, 403, 404].includes(error.status)) {
           // 400: the website's proof of its user is wrong
           console.warn(`Satchel widget: ${error.message}`);
-          return setGone(words.gone);
+          return setUnavailable(words.gone);
         }
         failures += 1;
         if (failures > 1) setTrouble(words.connecting);
         if (error.retryAfter) failures = Math.max(failures, 5);
       }
-      if (mine.signal.aborted || abort.signal.aborted) return;
+      if (controller.signal.aborted || abort.signal.aborted) return;
       timer = setTimeout(run, Math.min(30_000, 500 * 2 ** failures));
     };
     const stop = () => {
@@ -173,7 +173,7 @@ function useConversation() {
     setState(initialState);
     setVersion((v) => v + 1);
   };
-  return { look, state, messages, setMessages, partial, trouble, gone, restart };
+  return { look, state, messages, setMessages, partial, trouble, unavailable, restart };
 }
 
 /** What was thrown as an error of the server; its status is 0 if it was none. */
@@ -288,7 +288,7 @@ function Frame() {
   useEffect(() => {
     if (c.look) document.title = c.look.title;
   }, [c.look]);
-  if (c.gone) return <p class="sw-note">{c.gone}</p>;
+  if (c.unavailable) return <p class="sw-note">{c.unavailable}</p>;
   if (!c.look)
     return (
       <p class="sw-note" role="status">

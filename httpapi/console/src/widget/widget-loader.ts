@@ -67,8 +67,8 @@
     if (shown) show(true);
   }
 
-  /** Tells the frame something; no other page can hear it. */
-  const tell = (message: object) => {
+  /** Sends the frame a message, which no other page receives. */
+  const postToFrame = (message: object) => {
     if (begun) frame?.contentWindow?.postMessage({ satchel: true, ...message }, at.origin);
   };
 
@@ -80,8 +80,8 @@
       frame.title = button.ariaLabel ?? "";
       frame.onload = () => {
         begun = true;
-        tell({ kind: "begin", ...options });
-        tell({ kind: shown ? "shown" : "hidden" });
+        postToFrame({ kind: "begin", ...options });
+        postToFrame({ kind: shown ? "shown" : "hidden" });
       };
       frame.src = at.href;
       host.shadowRoot!.append(frame);
@@ -91,7 +91,7 @@
     button.ariaExpanded = String(on);
     button.className = on ? "open" : "";
     path.setAttribute("d", on ? "m6 9 6 6 6-6" : bubble);
-    tell({ kind: on ? "shown" : "hidden" });
+    postToFrame({ kind: on ? "shown" : "hidden" });
     (on ? frame : button).focus();
   }
 
@@ -99,9 +99,9 @@
   async function giveTicket() {
     try {
       const answer = await fetch(`${at.href}/ticket`, { method: "POST", credentials: "omit" });
-      tell({ kind: "ticket", ...(answer.ok ? await answer.json() : { failed: answer.status }) });
+      postToFrame({ kind: "ticket", ...(answer.ok ? await answer.json() : { failed: answer.status }) });
     } catch {
-      tell({ kind: "ticket", failed: 0 });
+      postToFrame({ kind: "ticket", failed: 0 });
     }
   }
 
@@ -123,7 +123,7 @@
     identify: (user?: string, userHash?: string) => {
       options.user = user;
       options.userHash = userHash;
-      tell({ kind: "user", ...options });
+      postToFrame({ kind: "user", ...options });
     },
   };
   type Call = [name: string, ...args: string[]];

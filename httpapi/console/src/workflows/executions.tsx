@@ -45,9 +45,9 @@ function useExecutions(query: { workflow_id: string; version: string; status: st
   useEffect(
     () =>
       onChange("execution", ({ id, op, row }) => {
-        if (running) waiting.soon();
+        if (running) waiting.reloadThrottled();
         const isListed = list.data.value?.executions.some((execution) => execution.id === id);
-        if (op !== "update" || !isListed || !row) return list.soon();
+        if (op !== "update" || !isListed || !row) return list.reloadThrottled();
         list.set((data) => ({
           ...data,
           executions: data.executions.map((execution) => (execution.id === id ? { ...execution, ...row } : execution)),

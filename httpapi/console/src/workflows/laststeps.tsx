@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
 import { absolute, agent, agentId, type API, asError, get, href, mayEdit, onChange, path, post, put } from "../data";
-import { Button, CopyButton, ErrorCard, Icon, type IconName, Name, Skeleton, tell, TextField } from "../ui";
+import { Button, CopyButton, ErrorCard, Icon, type IconName, Name, Skeleton, showToast, TextField } from "../ui";
 
 const agentPath = <const M extends string[]>(...more: M) => path("agents", agentId.value, ...more);
 
@@ -131,7 +131,7 @@ function GoLiveStep({ records: { workflow, gateways, schedules }, load }: StepsP
   const goLive = async () => {
     await put(agentPath("workflows", workflow.id), { status: "active" });
     for (const schedule of schedules) await put(agentPath("schedules", schedule.id), { status: "active" });
-    tell("It is live");
+    showToast("It is live");
     await load();
   };
   return (

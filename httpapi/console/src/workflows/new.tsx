@@ -1,6 +1,6 @@
 // Creating a workflow.
 import { agentId, go, href, invalidate, path, post } from "../data";
-import { Button, FormDialog, SelectField, tell, TextField } from "../ui";
+import { Button, FormDialog, SelectField, showToast, TextField } from "../ui";
 
 const triggers: [event: string, label: string][] = [
   ["manual", "by hand, or from other programs"],
@@ -50,7 +50,7 @@ export function NewWorkflow({ close }: { close: () => void }) {
       close();
       go(`${href(agentId.value, "workflows", created.id)}?draft=ai`);
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
   };
   return (

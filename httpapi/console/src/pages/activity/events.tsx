@@ -13,7 +13,7 @@ import {
   SearchField,
   Skeleton,
   Table,
-  tell,
+  showToast,
   type Column,
 } from "../../ui";
 import { aboutEvent, eventGroups } from "../../parts/events";
@@ -207,7 +207,7 @@ function EventDrawer({ seq, known }: { seq: number; known?: Event }) {
     if (event) return;
     get(eventsAt(), { cursor: seq + 1, limit: 1 }).then(
       ({ events }) => setEvent(events[0]?.seq === seq ? events[0] : null),
-      tell,
+      showToast,
     );
   }, [seq]);
   return (

@@ -13,7 +13,7 @@ import {
   Pager,
   plural,
   SearchField,
-  tell,
+  showToast,
   TextField,
 } from "../../ui";
 import type { Schema } from "../../parts/arguments";
@@ -133,7 +133,7 @@ function MakeTools({
     const { tools } = await post(apisAt(api.id, "tools"), { operations, prefix: v.prefix });
     invalidate(path("agents", agentId.value, "tools"));
     invalidate(apisAt());
-    tell(`${plural(tools.length, "tool")} made`);
+    showToast(`${plural(tools.length, "tool")} made`);
     done();
   };
   return (

@@ -1,12 +1,10 @@
 // What was done in a session.
-import { useEffect } from "preact/hooks";
-
-import { get, onChange, useQuery } from "../../data";
-import { CopyButton, Icon, Load, openDialog, Dialog, plural, span, tell } from "../../ui";
+import { get, useQuery } from "../../data";
+import { CopyButton, Icon, Load, openDialog, Dialog, plural, span, showToast } from "../../ui";
 import { secondTime, writeTime } from "../../parts/zone";
-import { at, stepsOf, type Action } from "./data";
+import { at, stepsOf, useReloading, type Action } from "./data";
 
-const quiet = 3_000; // milliseconds between two looks while actions go on
+const reloadDelay = 3_000; // milliseconds
 
 /** Where an action was done: its address, element or key. */
 const target = (a: Action) => a.input.url ?? a.input.selector ?? a.input.key ?? a.input.direction ?? "";
@@ -17,22 +15,7 @@ const what = (a: Action) =>
 
 export function Actions({ id }: { id: string }) {
   const found = useQuery<{ actions: Action[]; meta: { total: number } }>(at(id, "actions"), { limit: 100 });
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const off = onChange("session", (c) => {
-      if (c.id === id)
-        timer ??= setTimeout(() => {
-          timer = undefined;
-          void found.reload();
-        }, quiet);
-    });
-    return () => {
-      off();
-      if (timer === undefined) return;
-      clearTimeout(timer);
-      found.soon(); // who comes back before the timer sees it too
-    };
-  }, [found, id]);
+  useReloading(id, found, reloadDelay);
   return (
     <div class="session-actions">
       <Load of={found}>
@@ -67,7 +50,7 @@ export function Actions({ id }: { id: string }) {
 export async function copySteps(id: string) {
   const pages = await Promise.all([0, 200, 400].map((offset) => get(at(id, "actions"), { limit: 200, offset })));
   const { text, nodes, left } = stepsOf(pages.flatMap((p) => p.actions));
-  if (!nodes) return tell("None of these actions can become a workflow step.");
+  if (!nodes) return showToast("None of these actions can become a workflow step.");
   openDialog((close) => (
     <Dialog title="Workflow steps" close={close} wide>
       <p>

@@ -1,5 +1,7 @@
 // What the pages of browser sessions share.
-import { agentId, ApiError, type API, path } from "../../data";
+import { useEffect } from "preact/hooks";
+
+import { agentId, ApiError, type API, onChange, path, type Result } from "../../data";
 import type { IconName } from "../../ui";
 import { isErrorPage } from "../../parts/live/address";
 
@@ -11,6 +13,30 @@ export type Action = API.SessionAction;
 export const at = <const M extends string[]>(...more: M) => path("agents", agentId.value, "browser", ...more);
 
 export const ended = (s: Session) => s.status === "closed" || s.status === "error";
+
+/** Loads a query again after changes of a session, at most once in each delay, in milliseconds. */
+export function useReloading(
+  session: string,
+  found: Pick<Result<unknown>, "reload" | "reloadThrottled">,
+  delay: number,
+) {
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const unsubscribe = onChange("session", (change) => {
+      if (change.id !== session) return;
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        void found.reload();
+      }, delay);
+    });
+    return () => {
+      unsubscribe();
+      if (timer === undefined) return;
+      clearTimeout(timer);
+      found.reloadThrottled(); // who comes back before the timer sees it too
+    };
+  }, [found, session, delay]);
+}
 
 /** Why Chromium could not load a page, by what its codes begin with after ERR_. */
 const loadReasons: [code: string, words: string][] = [
@@ -63,27 +89,31 @@ export function toAddress(typed: string) {
 /** The token of a link to a live view. */
 export const tokenOf = (link: string) => new URL(link, document.baseURI).searchParams.get("token") ?? "";
 
-/** The fields of actions that are nodes of workflows too, by the nodes' types. */
-const nodeTypes: Record<string, [type: string, fields: string[]]> = {
-  navigate: ["navigate", ["url", "wait_until"]],
-  click: ["click", ["selector", "button"]],
-  type: ["type", ["selector", "text", "clear", "delay"]],
-  press: ["press", ["key", "selector"]],
-  select: ["select", ["selector", "value", "values", "label"]],
-  extract: ["extract", ["selector", "attribute", "all"]],
-  screenshot: ["screenshot", ["selector", "full_page"]],
-  scroll: ["scroll", ["selector", "direction", "amount"]],
-  wait: ["wait-for", ["selector", "state", "url", "download", "timeout"]],
-  evaluate: ["evaluate", []],
+/** The fields of actions that are nodes of workflows too. */
+const nodeFields: Record<string, string[]> = {
+  navigate: ["url", "wait_until"],
+  click: ["selector", "button"],
+  type: ["selector", "text", "clear", "delay"],
+  press: ["key", "selector"],
+  select: ["selector", "value", "values", "label"],
+  extract: ["selector", "attribute", "all"],
+  screenshot: ["selector", "full_page"],
+  scroll: ["selector", "direction", "amount"],
+  wait: ["selector", "state", "url", "download", "timeout"],
+  evaluate: [],
 };
+
+/** Returns the type of the node that does what an action does. */
+const nodeTypeOf = (action: string) => (action === "wait" ? "wait-for" : action);
 
 /** Makes nodes of a workflow of the actions that were done, oldest first; left says how many are no nodes. */
 export function stepsOf(actions: Action[]): { text: string; nodes: number; left: number } {
   const done = actions.filter((a) => !a.error).sort((a, b) => a.seq - b.seq);
-  const usable = done.filter((a) => nodeTypes[a.action] && (a.action !== "wait" || a.input.selector || a.input.url));
+  const usable = done.filter((a) => nodeFields[a.action] && (a.action !== "wait" || a.input.selector || a.input.url));
   const nodes = usable.map((a, i) => {
-    const [type, fields] = nodeTypes[a.action];
-    const data = Object.fromEntries(fields.filter((f) => a.input[f] !== undefined).map((f) => [f, a.input[f]]));
+    const type = nodeTypeOf(a.action);
+    const given = nodeFields[a.action].filter((f) => a.input[f] !== undefined);
+    const data = Object.fromEntries(given.map((f) => [f, a.input[f]]));
     if (type === "type" && data.text === undefined) data.text = ""; // may be a secret: it is not in the log
     if (type === "evaluate") data.script = "";
     return { id: `${type}-${i + 1}`, type, position: { x: 0, y: i * 120 }, data };

@@ -1,7 +1,7 @@
 // The goals of a session: a model pursues them step by step.
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
-import { mayEdit, onChange, post, useQuery, type API, type Result } from "../../data";
+import { mayEdit, post, useQuery, type API } from "../../data";
 import {
   Badge,
   Button,
@@ -21,7 +21,7 @@ import {
   When,
   type Pair,
 } from "../../ui";
-import { at, stepIcons, toAddress } from "./data";
+import { at, stepIcons, toAddress, useReloading } from "./data";
 import { TextOrJson } from "./value";
 
 type Browse = API.BrowseDetails;
@@ -42,7 +42,7 @@ const states: Record<Browse["status"], [title: string, tone?: "good" | "bad" | "
 export function Goals({ id, open, url }: { id: string; open: boolean; url: string }) {
   const [chosen, setChosen] = useState("");
   const found = useQuery<API.BrowseList>(at(id, "browse"), { limit: 50 });
-  useReloading(id, found);
+  useReloading(id, found, reloadDelay);
   const started = async () => {
     setChosen("");
     await found.reload();
@@ -101,30 +101,10 @@ function NoGoal({ openForm }: { openForm?: () => void }) {
   );
 }
 
-/** Loads a query again after changes of a session, at most once in each delay. */
-function useReloading(session: string, found: Pick<Result<unknown>, "reload" | "soon">) {
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const unsubscribe = onChange("session", (change) => {
-      if (change.id !== session) return;
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        void found.reload();
-      }, reloadDelay);
-    });
-    return () => {
-      unsubscribe();
-      if (timer === undefined) return;
-      clearTimeout(timer);
-      found.soon();
-    };
-  }, [found, session]);
-}
-
 /** One goal: its state, the steps that were taken, and its result. */
 function Goal({ session, id }: { session: string; id: string }) {
   const found = useQuery<Browse>(at(session, "browse", id));
-  useReloading(session, found);
+  useReloading(session, found, reloadDelay);
   const stop = async () => {
     await post(at(session, "browse", id, "cancel"));
     await found.reload();

@@ -1,6 +1,6 @@
 // The dialog that opens a browser session.
 import { ApiError, post, session } from "../../data";
-import { FormDialog, SelectField, Switch, TextField, tell, type FormState } from "../../ui";
+import { FormDialog, SelectField, Switch, TextField, showToast, type FormState } from "../../ui";
 import { at, loadError, toAddress, type Session } from "./data";
 
 const initialValues = {
@@ -72,7 +72,7 @@ export function OpenSessionForm({ close, opened, missing }: Props) {
     const url = values.url.trim();
     if (url)
       await post(at(created.id, "execute"), { action: "navigate", url: toAddress(url) }).catch((error) =>
-        tell(loadError(error)),
+        showToast(loadError(error)),
       );
     opened(created);
   };

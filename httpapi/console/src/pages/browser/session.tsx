@@ -27,7 +27,7 @@ import {
   Load,
   Menu,
   openDialog,
-  tell,
+  showToast,
   When,
   type MenuItem,
 } from "../../ui";
@@ -35,7 +35,7 @@ import { openLive, Over, type Grant, type Live } from "../../parts/live/connecti
 import { Lines, LiveView, TimeLeft } from "../../parts/live/view";
 import { Actions, copySteps } from "./actions";
 import { Connect } from "./connect";
-import { at, ended, nameOf, tokenOf, type OpenSession, type Takeover } from "./data";
+import { at, ended, nameOf, tokenOf, useReloading, type OpenSession, type Takeover } from "./data";
 import { Files } from "./files";
 import { Goals } from "./goal";
 import { HandOver } from "./handover";
@@ -44,31 +44,14 @@ import { Thumbnail } from "./thumbnail";
 
 const reloadDelay = 1_500; // milliseconds
 
-/** Loads a session, and loads it again after changes, at most once in each delay. */
+/** Loads a session, and loads it again after changes of it and of takeovers. */
 function useSession(id: string) {
   const found = useQuery<OpenSession>(at(id));
+  useReloading(id, found, reloadDelay);
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const reloadLater = () => {
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        void found.reload();
-      }, reloadDelay);
-    };
-    const unsubscribe = [
-      onChange("session", (change) => {
-        if (change.id === id) reloadLater();
-      }),
-      onChange("takeover", reloadLater),
-      onReset(() => {
-        void found.reload();
-      }),
-    ];
-    return () => {
-      clearTimeout(timer);
-      for (const stop of unsubscribe) stop();
-    };
-  }, [found, id]);
+    const unsubscribe = [onChange("takeover", found.reloadThrottled), onReset(() => void found.reload())];
+    return () => unsubscribe.forEach((stop) => stop());
+  }, [found]);
   return found;
 }
 
@@ -240,7 +223,7 @@ function menuItems(session: OpenSession, reload: () => Promise<void>): MenuItem[
   const copyLink = async () => {
     const { url } = await get(at(id, "live-view"));
     await copyText(url);
-    tell("Link copied. It works for an hour, for anyone who has it.");
+    showToast("Link copied. It works for an hour, for anyone who has it.");
   };
   const items: MenuItem[] = [{ label: "Copy steps for a workflow", icon: "Workflow", run: () => copySteps(id) }];
   if (!over)
@@ -355,7 +338,7 @@ function TakeoverCard({ takeover, own, id, begin, reload }: TakeoverCardProps) {
   const active = takeover.status === "active";
   const handBack = async () => {
     await post(at(id, "takeover", takeover_id, "complete"), { note });
-    tell("Handed back: the agent continues.");
+    showToast("Handed back: the agent continues.");
     await reload();
   };
   const cancel = async () => {
@@ -398,7 +381,7 @@ function TakeoverCard({ takeover, own, id, begin, reload }: TakeoverCardProps) {
 function JoinTakeover({ action, link, begin }: { action: string; link: string; begin: () => Promise<void> }) {
   const copyLink = async () => {
     await copyText(link);
-    tell("Link copied.");
+    showToast("Link copied.");
   };
   return (
     <>

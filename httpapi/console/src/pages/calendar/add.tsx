@@ -55,9 +55,9 @@ export function AddDialog({
 function startAt(zone: string, date?: string, minute?: number) {
   const now = wallOf(Date.now(), zone);
   const hour = Number(now.slice(11, 13)) + 1;
-  const soon =
+  const nextHour =
     hour > 23 ? `${addDays(now.slice(0, 10), 1)}T00:00` : `${now.slice(0, 10)}T${String(hour).padStart(2, "0")}:00`;
-  if (!date) return soon;
-  if (minute === undefined) return date === now.slice(0, 10) ? soon : `${date}T09:00`;
+  if (!date) return nextHour;
+  if (minute === undefined) return date === now.slice(0, 10) ? nextHour : `${date}T09:00`;
   return `${date}T${String(Math.floor(minute / 60)).padStart(2, "0")}:${String(minute % 60).padStart(2, "0")}`;
 }

@@ -23,7 +23,7 @@ export type Item = {
   kind: "task" | "run";
   status: string;
   /** It began on an earlier day. */
-  goesOn: boolean;
+  continued: boolean;
   note: string;
   /** How many runs there are, where there are several. */
   times: string;
@@ -36,11 +36,11 @@ export function useZone(): string {
   return settings.data.value?.timezone ?? "UTC";
 }
 
-const most = 1000;
+const maxTasks = 1000;
 
 async function allTasks(from: string, to: string, abort: AbortSignal) {
   const found: Task[] = [];
-  for (let total = 1; found.length < Math.min(total, most);) {
+  for (let total = 1; found.length < Math.min(total, maxTasks);) {
     const page: API.TaskList = await get(tasksAt(), { start: from, end: to, limit: 200, offset: found.length }, abort);
     total = page.meta.total;
     if (!page.tasks.length) break;
@@ -64,32 +64,37 @@ export function useDays(from: string, to: string) {
     return Object.assign(
       async () => {
         abort?.abort();
-        const mine = (abort = new AbortController());
+        const controller = (abort = new AbortController());
         state.loading.value = true;
         try {
           const [tasks, { days }] = await Promise.all([
-            allTasks(from, to, mine.signal),
-            get(schedulesAt("days"), { start: from, end: to }, mine.signal) as Promise<API.ScheduleDayList>,
+            allTasks(from, to, controller.signal),
+            get(schedulesAt("days"), { start: from, end: to }, controller.signal) as Promise<API.ScheduleDayList>,
           ]);
-          if (abort === mine) {
+          if (abort === controller) {
             state.data.value = { tasks, days };
             state.error.value = undefined;
           }
         } catch (error) {
-          if (abort === mine && asError(error).name !== "AbortError") state.error.value = asError(error);
+          if (abort === controller && asError(error).name !== "AbortError") state.error.value = asError(error);
         }
-        if (abort === mine) state.loading.value = false;
+        if (abort === controller) state.loading.value = false;
       },
       { stop: () => abort?.abort() },
     );
   }, [state]);
   useEffect(() => {
     let due: ReturnType<typeof setTimeout> | undefined;
-    const soon = () => {
+    const debouncedLoad = () => {
       clearTimeout(due);
       due = setTimeout(() => void load(), 500);
     };
-    const offs = [onChange("task", soon), onChange("schedule", soon), onChange("run", soon), onReset(soon)];
+    const offs = [
+      onChange("task", debouncedLoad),
+      onChange("schedule", debouncedLoad),
+      onChange("run", debouncedLoad),
+      onReset(debouncedLoad),
+    ];
     void load();
     return () => {
       clearTimeout(due);
@@ -111,7 +116,7 @@ export function useDays(from: string, to: string) {
 export type Days = ReturnType<typeof useDays>;
 
 /** Up to where the service counts the runs of a day that are to come. */
-const mostPlanned = 50;
+const maxPlanned = 50;
 
 const minutes = (wall: string) => Number(wall.slice(11, 13)) * 60 + Number(wall.slice(14, 16));
 
@@ -137,7 +142,7 @@ export function itemsOf(data: Shown, zone: string, from: string, to: string): Ma
         href: toTask(t.id, t.original_start),
         kind: "task",
         status: t.status,
-        goesOn: n > 0,
+        continued: n > 0,
         note: "",
         times: "",
         task: t,
@@ -146,7 +151,7 @@ export function itemsOf(data: Shown, zone: string, from: string, to: string): Ma
   }
   for (const d of data.days) {
     const n = d.runs + d.planned;
-    const many = d.planned >= mostPlanned;
+    const many = d.planned >= maxPlanned;
     const status = d.failed
       ? "failed"
       : d.running
@@ -165,10 +170,10 @@ export function itemsOf(data: Shown, zone: string, from: string, to: string): Ma
       href: toSchedule(d.schedule_id),
       kind: "run",
       status,
-      goesOn: false,
-      times: many ? `${mostPlanned}+` : n > 1 ? `×${n}` : "",
+      continued: false,
+      times: many ? `${maxPlanned}+` : n > 1 ? `×${n}` : "",
       note: [
-        n > 1 ? `${many ? `${mostPlanned} or more` : n} runs` : "",
+        n > 1 ? `${many ? `${maxPlanned} or more` : n} runs` : "",
         d.failed ? `${d.failed} failed` : "",
         d.missed ? `${d.missed} missed` : "",
       ]

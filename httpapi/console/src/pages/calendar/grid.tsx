@@ -46,7 +46,7 @@ function Chip({
   tall?: boolean;
   /** There is no room for the time. */ narrow?: boolean;
 }) {
-  const drag = mayEdit.value && i.kind === "task" && !i.goesOn && movable(i.task);
+  const drag = mayEdit.value && i.kind === "task" && !i.continued && movable(i.task);
   return (
     <a
       class={`chip ${i.kind} ${i.status} ${tall && i.to - i.from <= 45 ? "short" : ""} ${narrow ? "narrow" : ""}`}
@@ -85,7 +85,7 @@ function Chip({
       ) : (
         i.task?.recurrence !== "none" && <Icon name="Repeat" size={12} />
       )}
-      {!i.times && <span class="chip-time">{i.goesOn ? "…" : clock(i.from)}</span>}{" "}
+      {!i.times && <span class="chip-time">{i.continued ? "…" : clock(i.from)}</span>}{" "}
       <bdi class="chip-title">{i.title}</bdi>
       {i.times && <span class="chip-note">{i.times}</span>}
     </a>
@@ -318,7 +318,7 @@ function Items({ items }: { items: Item[] }) {
       {items.map((i) => (
         <li key={i.key} class={`${i.kind} ${i.status}`}>
           <span class="agenda-time">
-            {i.goesOn
+            {i.continued
               ? "all day"
               : i.kind === "task" && i.to !== i.from
                 ? `${clock(i.from)} – ${i.to === 1440 ? "24:00" : clock(i.to)}`

@@ -1,6 +1,6 @@
 // Moving tasks to another day or time by dragging them.
 import { put, type API } from "../../data";
-import { tell } from "../../ui";
+import { showToast } from "../../ui";
 import { instantOf, wallOf, writeDate } from "../../parts/zone";
 import type { Days, Task } from "./data";
 import { moveOccurrences } from "./occurrence";
@@ -31,12 +31,12 @@ export async function moveTask(days: Days, t: Task, zone: string, date: string, 
     try {
       await put(tasksAt(t.id), change);
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
     await days.reload();
   };
   show({ start_time: start.toISOString(), end_time: end.toISOString() });
-  tell(`${t.title} moved to ${where}`, () => {
+  showToast(`${t.title} moved to ${where}`, () => {
     show({ start_time: t.start_time, end_time: t.end_time });
     void store({ start_time: t.start_time, end_time: t.end_time, status: t.status });
   });

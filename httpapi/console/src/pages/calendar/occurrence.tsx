@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { get, put, remove, type API, type Address } from "../../data";
-import { Button, deleteLater, Dialog, openDialog, tell } from "../../ui";
+import { Button, deleteLater, Dialog, openDialog, showToast } from "../../ui";
 import { addDays, instantOf, wallOf } from "../../parts/zone";
 import type { Days, Task } from "./data";
 import { tasksAt } from "./words";
@@ -159,18 +159,18 @@ export async function changeOccurrences(
 }
 
 /** Asks which occurrences to delete, and deletes them; it can be undone. */
-export async function deleteOccurrences(days: Days, t: Task, away: () => void) {
+export async function deleteOccurrences(days: Days, t: Task, close: () => void) {
   const scope = await askScope("Delete recurring task", "Delete");
   if (!scope) return;
-  const gone = (x: Task) =>
+  const isDeleted = (x: Task) =>
     x.id === t.id &&
     (scope === "all" ||
       (scope === "this"
         ? x.original_start === t.original_start
         : Date.parse(x.original_start!) >= Date.parse(t.original_start!)));
-  const hidden = days.data.value?.tasks.filter(gone) ?? [];
-  days.set((d) => ({ ...d, tasks: d.tasks.filter((x) => !gone(x)) }));
-  away();
+  const hidden = days.data.value?.tasks.filter(isDeleted) ?? [];
+  days.set((d) => ({ ...d, tasks: d.tasks.filter((x) => !isDeleted(x)) }));
+  close();
   const run = () => (scope === "all" ? remove(tasksAt(t.id)) : remove(occurrenceAt(t, scope)));
   deleteLater(
     scope === "this"
@@ -198,18 +198,18 @@ export async function moveOccurrences(days: Days, t: Task, start: Date, where: s
         ? { start_time: start.toISOString(), end_time: end.toISOString() }
         : movedTimes(task, t, start, end, scope),
     );
-    tell(
+    showToast(
       scope === "this"
         ? `${t.title} moved to ${where}`
         : scope === "following"
           ? `${t.title} and all that follow moved`
           : `All occurrences of ${t.title} moved`,
       () => {
-        void undo().then(days.reload, tell);
+        void undo().then(days.reload, showToast);
       },
     );
   } catch (error) {
-    tell(error);
+    showToast(error);
   }
   await days.reload();
 }

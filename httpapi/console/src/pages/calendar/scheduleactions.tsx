@@ -1,6 +1,6 @@
 // What can be done with one schedule.
 import { go, invalidate, mayEdit, post, put, remove, type API } from "../../data";
-import { deleteLater, openDialog, tell, type MenuItem } from "../../ui";
+import { deleteLater, openDialog, showToast, type MenuItem } from "../../ui";
 import { ScheduleForm } from "./later";
 import { schedulesAt, toSchedule } from "./words";
 
@@ -9,7 +9,7 @@ const hour = 3_600_000; // milliseconds
 /** Runs a schedule at once, whatever its times. */
 export async function runNow(schedule: API.Schedule, reload: () => Promise<void>) {
   await post(schedulesAt(schedule.id, "run"));
-  tell(`${schedule.name} runs`);
+  showToast(`${schedule.name} runs`);
   invalidateLists();
   await reload();
 }
@@ -18,11 +18,11 @@ export async function runNow(schedule: API.Schedule, reload: () => Promise<void>
 export async function setStatus({ id, status: previous }: API.Schedule, status: string, reload: () => Promise<void>) {
   try {
     await put(schedulesAt(id), { status });
-    tell(status === "paused" ? "It is paused" : "Active", () => {
-      void put(schedulesAt(id), { status: previous }).then(reload, tell);
+    showToast(status === "paused" ? "It is paused" : "Active", () => {
+      void put(schedulesAt(id), { status: previous }).then(reload, showToast);
     });
   } catch (error) {
-    tell(error);
+    showToast(error);
   }
   invalidateLists();
   await reload();

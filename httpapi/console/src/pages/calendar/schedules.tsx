@@ -50,7 +50,7 @@ function useChanges(found: Result<API.ScheduleList>) {
     const unsubscribe = onChange("schedule", ({ id, op, row }) => {
       const listed = found.data.value?.schedules.some((schedule) => schedule.id === id);
       if (op === "update" && listed && row) replace((schedule) => (schedule.id === id ? row : schedule));
-      else found.soon();
+      else found.reloadThrottled();
     });
     const unsubscribeRuns = onChange("run", ({ id, schedule_id, row }) => {
       if (!row) return;

@@ -15,7 +15,7 @@ import {
   useQuery,
   type API,
 } from "../../data";
-import { Badge, Button, deleteLater, Drawer, Load, Name, openDialog, tell } from "../../ui";
+import { Badge, Button, deleteLater, Drawer, Load, Name, openDialog, showToast } from "../../ui";
 import { writeTime, type TimeOptions } from "../../parts/zone";
 import type { Days, Task } from "./data";
 import { deleteOccurrences, occurrenceAt } from "./occurrence";
@@ -197,7 +197,7 @@ function TaskActions({ task, occurrence, zone, days, reload, close }: Props) {
       await put(occurrenceAt(occurrence), moved ? { start_time: null } : {});
       reload();
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
   };
   const edit = () => {

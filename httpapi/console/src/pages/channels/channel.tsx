@@ -32,7 +32,7 @@ import {
   openDialog,
   platformName,
   span,
-  tell,
+  showToast,
   TextField,
   useForm,
   When,
@@ -62,7 +62,7 @@ export function Channel({ id }: { id: string }) {
             setInfo(undefined);
             try {
               setInfo(await verify(id));
-              tell("Registered with the platform");
+              showToast("Registered with the platform");
             } finally {
               await found.reload();
             }
@@ -129,7 +129,7 @@ export function Channel({ id }: { id: string }) {
                         setInfo(undefined);
                         try {
                           if (given) setInfo(await verify(id));
-                          tell("Saved");
+                          showToast("Saved");
                         } finally {
                           await found.reload();
                         }
@@ -319,7 +319,7 @@ function Test({ g, p }: { g: API.Gateway; p: Platform }) {
       setDone(await post(channelsAt(g.id, "test"), form.values));
     } catch (error) {
       if (error instanceof ApiError && (error.issues.to || error.issues.text)) form.setIssues(error.issues);
-      else tell(error);
+      else showToast(error);
     }
     setBusy(false);
   };

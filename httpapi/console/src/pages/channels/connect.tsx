@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 
 import { invalidate, post, put, type API } from "../../data";
-import { Dialog, showOnce, tell } from "../../ui";
+import { Dialog, showOnce, showToast } from "../../ui";
 import { channelsAt, verify } from "./api";
 import { ChannelForm } from "./form";
 import { platforms, type Platform } from "./platforms";
@@ -24,7 +24,7 @@ export function ConnectForm({ platform: p, cancel, done }: ConnectFormProps) {
         "It signs what the agent posts and verifies what you post to the channel. It's shown only once.",
         String(config.secret ?? g.webhook_secret),
       );
-    tell(`${name} is connected`);
+    showToast(`${name} is connected`);
     done(g.id);
   };
   return <ChannelForm platform={p} name={p.title} stored={[]} action="Connect" cancel={cancel} save={save} />;

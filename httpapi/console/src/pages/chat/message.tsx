@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, href, mayEdit, path, put } from "../../data";
-import { Badge, Button, CopyButton, Icon, JsonTree, plural, span, tell, TextArea, When } from "../../ui";
+import { Badge, Button, CopyButton, Icon, JsonTree, plural, span, showToast, TextArea, When } from "../../ui";
 import { Highlighted } from "../../parts/highlight";
 import { cited, citationsOf, placeOf, withCitations, type Citation, type Cited } from "../../parts/citations";
 import { CodeBlock } from "../../parts/codeblock";
@@ -256,7 +256,7 @@ function Feedback({ message }: { message: Message }) {
       });
     } catch (error) {
       setRating(message.feedback?.rating ?? null);
-      tell(error);
+      showToast(error);
     }
   };
   return (
@@ -285,7 +285,7 @@ function Feedback({ message }: { message: Message }) {
             e.preventDefault();
             void save(-1, comment);
             setComment(undefined);
-            tell("Thank you.");
+            showToast("Thank you.");
           }}
         >
           <TextArea label="What's wrong with it?" value={comment} onInput={setComment} rows={2} />

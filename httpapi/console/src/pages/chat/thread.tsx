@@ -3,7 +3,7 @@ import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { agentId, ApiError, go, href, invalidate, mayEdit, onChange, path, post, route, useQuery } from "../../data";
-import { Button, ErrorCard, Icon, plural, Skeleton, tell } from "../../ui";
+import { Button, ErrorCard, Icon, plural, Skeleton, showToast } from "../../ui";
 import { type Citation, citationsOf } from "../../parts/citations";
 import { UploadList, useDrop } from "../../parts/upload";
 import { type Choice, Composer } from "./composer";
@@ -159,7 +159,7 @@ function useSend({ id, conversation, choice, newestMessage, onSend, onFailure }:
       target ||= await createConversation(id, question);
     } catch (error) {
       onFailure(question);
-      tell(error);
+      showToast(error);
       return;
     }
     const isNew = target !== conversation;
@@ -257,7 +257,7 @@ export function Thread({ id, conversation, openList, openSource, wanted }: Threa
           </>
         )}
       </div>
-      <UploadList most={3} />
+      <UploadList maxShown={3} />
       <Composer
         draft={`chat.${id}.${conversation}`}
         busy={isRunning(turn)}
@@ -268,7 +268,7 @@ export function Thread({ id, conversation, openList, openSource, wanted }: Threa
         last={lastQuestion?.content}
         send={(text) => void send(text)}
         stop={() => {
-          if (turn) stop(turn).catch(tell);
+          if (turn) stop(turn).catch(showToast);
         }}
       />
     </section>

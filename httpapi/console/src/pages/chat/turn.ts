@@ -2,7 +2,7 @@
 // goes on at the server when this page is left, and is found again after a reload.
 import { batch, signal, type Signal } from "@preact/signals";
 
-import { type API, ApiError, events, path, patient, post, type ServerEvent, uploads } from "../../data";
+import { type API, ApiError, events, path, retryLater, post, type ServerEvent, uploads } from "../../data";
 import { citationsOf, type Citation } from "../../parts/citations";
 
 /** A call of a tool, with its result once it is done. */
@@ -190,7 +190,7 @@ async function follow(turn: Turn, body?: unknown) {
       receive(e);
     };
     try {
-      await patient(() =>
+      await retryLater(() =>
         asks
           ? events("POST", path("agents", turn.agent, "chat"), { body }, each)
           : events("GET", eventsOf(turn), {}, each),

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { saveFile, session, upload } from "../../data";
-import { Button, Dialog, Empty, plural, SelectField, Table, tell } from "../../ui";
+import { Button, Dialog, Empty, plural, SelectField, Table, showToast } from "../../ui";
 import {
   csvTypes,
   decode,
@@ -40,7 +40,7 @@ export function Import({ close, done }: { close: () => void; done: () => void })
         throw new Error("The file can be at most 10 MB.");
       setFile(readFile(chosen.name, decode(await chosen.arrayBuffer())));
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
   };
   return (

@@ -185,7 +185,7 @@ function Conversations({ id }: { id: string }) {
   useEffect(
     () =>
       onChange("conversation", ({ row, op }) => {
-        if (row?.contact_id === id || op === "delete") found.soon();
+        if (row?.contact_id === id || op === "delete") found.reloadThrottled();
       }),
     [found],
   );

@@ -1,6 +1,6 @@
 // Actions on several contacts at once.
 import { post, type API } from "../../data";
-import { Button, FormDialog, Menu, openDialog, plural, tell, TextField } from "../../ui";
+import { Button, FormDialog, Menu, openDialog, plural, showToast, TextField } from "../../ui";
 import { contactsAt } from "./paths";
 
 type Props = {
@@ -23,10 +23,10 @@ export function SelectedContacts({ picked, contacts, knownTags, clear, reload, r
     reload();
     const undo = () => {
       const body = { ids: changed, [adds ? "remove_tags" : "add_tags"]: [tag] };
-      void post(contactsAt("batch"), body).then(reload, tell);
+      void post(contactsAt("batch"), body).then(reload, showToast);
     };
     const text = `${plural(changed.length, "contact")} ${adds ? "tagged" : "untagged"}: ${tag}`;
-    tell(text, changed.length ? undo : undefined);
+    showToast(text, changed.length ? undo : undefined);
   };
   const openTagDialog = () => {
     openDialog((close) => (

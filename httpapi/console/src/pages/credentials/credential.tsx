@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, go, href, invalidate, mayEdit, post, remove, useQuery, type API } from "../../data";
-import { Button, confirm, Load, Menu, Name, tell, When, type MenuItem } from "../../ui";
+import { Button, confirm, Load, Menu, Name, showToast, When, type MenuItem } from "../../ui";
 import { connect } from "../../parts/connect";
 import { useFollow } from "../../parts/follow";
 import { Editor } from "./editor";
@@ -77,8 +77,8 @@ function MainAction({ credential, changed }: ActionsProps) {
   };
   const test = async () => {
     const { success, account, error } = await post(credentialsAt(id, "test"));
-    if (success) tell(account ? `It works: ${account}` : "It works");
-    else tell(new Error(error));
+    if (success) showToast(account ? `It works: ${account}` : "It works");
+    else showToast(new Error(error));
     await changed();
   };
   if (status === "needs_confirm")

@@ -9,7 +9,7 @@ import {
   LinkButton,
   SecretField,
   SelectField,
-  tell,
+  showToast,
   TextArea,
   TextField,
   useForm,
@@ -179,7 +179,7 @@ function useCredentialForm({ stored, saved }: EditorProps) {
     try {
       const body = bodyOf(form.values);
       const credential = await (stored ? put(credentialsAt(stored.id), body) : post(credentialsAt(), body));
-      tell("Saved");
+      showToast("Saved");
       await saved(credential);
     } catch (error) {
       const issues = error instanceof ApiError ? error.issues : {};

@@ -1,6 +1,6 @@
 // The type and the state of a credential.
 import { post, type API } from "../../data";
-import { Badge, tell } from "../../ui";
+import { Badge, showToast } from "../../ui";
 import { credentialsAt } from "./paths";
 
 const states: Record<string, { title: string; tone: "good" | "warn" | "bad" }> = {
@@ -42,8 +42,8 @@ export function typeTitle({ type, config }: Pick<API.Credential, "type"> & { con
 export async function confirmUse({ id, name }: API.Credential) {
   try {
     await post(credentialsAt(id, "confirm"));
-    tell(`${name} may be used`);
+    showToast(`${name} may be used`);
   } catch (error) {
-    tell(error);
+    showToast(error);
   }
 }

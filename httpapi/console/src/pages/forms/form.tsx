@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, ApiError, get, href, mayEdit, path, put, type API } from "../../data";
-import { Button, SelectField, tell, TextArea, TextField, type Values } from "../../ui";
+import { Button, SelectField, showToast, TextArea, TextField, type Values } from "../../ui";
 import { DataTabs } from "../../parts/datatabs";
 import { FormFields, FormPreview, type FormData, type FormField } from "../../parts/formfields";
 import { Address, FormState } from "./state";
@@ -75,7 +75,7 @@ export function FormPage({ form, formsChanged }: Props) {
     try {
       await changeTrigger(form, (trigger) => triggerWith(trigger, data, auth === form.auth ? undefined : auth));
       formsChanged();
-      tell("Saved");
+      showToast("Saved");
     } catch (error) {
       if (!(error instanceof ApiError) || !Object.keys(error.issues).length) throw error;
       setIssues(triggerIssues(error.issues));

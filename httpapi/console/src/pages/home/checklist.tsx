@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, href, mayEdit, path, put, useQuery, type API, type Result } from "../../data";
-import { Icon, Name, tell, type IconName } from "../../ui";
+import { Icon, Name, showToast, type IconName } from "../../ui";
 import { later } from "../../parts/later";
 import { OwnZone } from "../../parts/ownzone";
 import { uploadFiles } from "../../parts/upload";
@@ -82,7 +82,7 @@ function ZoneOffer() {
   const zone = settings.data.value?.timezone;
   if (zone !== "UTC") return null;
   const use = (timezone: string) =>
-    put(path("agents", agentId.value, "settings"), { timezone }).then(settings.reload, tell);
+    put(path("agents", agentId.value, "settings"), { timezone }).then(settings.reload, showToast);
   return (
     <div class="row">
       <OwnZone zone={zone} use={(own) => void use(own)} />

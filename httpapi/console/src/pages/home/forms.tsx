@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, ApiError, href, path, useQuery } from "../../data";
-import { Button, Load, openDialog, tell, TextField, useForm } from "../../ui";
+import { Button, Load, openDialog, showToast, TextField, useForm } from "../../ui";
 import { FileButton } from "../../parts/files";
 import { ModelForm } from "../../parts/model";
 import { AddSite, addSite } from "../knowledge/add";
@@ -26,11 +26,11 @@ export function KnowledgeStep({ done, upload: send }: StepProps) {
     setBusy(true);
     try {
       await addSite(form.values);
-      tell("The site is being read");
+      showToast("The site is being read");
       await done();
     } catch (error) {
       if (error instanceof ApiError && error.issues.url) form.setIssues(error.issues);
-      else tell(error);
+      else showToast(error);
     }
     setBusy(false);
   };

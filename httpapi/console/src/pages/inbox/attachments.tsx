@@ -65,8 +65,8 @@ function Media({ f, name, at }: { f: File; name: string; at: string }) {
   const [address, setAddress] = useState("");
   const [problem, setProblem] = useState("");
   useEffect(() => {
-    let gone = false,
-      made = "";
+    let unmounted = false;
+    let objectURL = "";
     const view = new IntersectionObserver(([entry]) => {
       if (!entry.isIntersecting) return;
       view.disconnect();
@@ -74,20 +74,20 @@ function Media({ f, name, at }: { f: File; name: string; at: string }) {
         .then((r) => r.blob())
         .then(
           (blob) => {
-            if (gone) return;
-            made = URL.createObjectURL(blob.slice(0, blob.size, f.mime_type));
-            setAddress(made);
+            if (unmounted) return;
+            objectURL = URL.createObjectURL(blob.slice(0, blob.size, f.mime_type));
+            setAddress(objectURL);
           },
           (e) => {
-            if (!gone) setProblem(asError(e).message);
+            if (!unmounted) setProblem(asError(e).message);
           },
         );
     });
     view.observe(ref.current!);
     return () => {
-      gone = true;
+      unmounted = true;
       view.disconnect();
-      if (made) URL.revokeObjectURL(made);
+      if (objectURL) URL.revokeObjectURL(objectURL);
     };
   }, [at, f.mime_type]);
   const broken = () => setProblem("This file cannot be shown.");

@@ -3,8 +3,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { type API, get, path, post, put, send as sendForm, useDraft, useQuery } from "../../data";
 import { FileButton } from "../../parts/files";
-import { Others } from "../../parts/presence";
-import { Button, Icon, openDialog, size, tell } from "../../ui";
+import { OtherViewers } from "../../parts/presence";
+import { Button, Icon, openDialog, size, showToast } from "../../ui";
 import { Replies } from "./replies";
 
 type Mode = "reply" | "note";
@@ -12,8 +12,8 @@ type Conversation = API.ConversationDetails;
 type ComposerProps = { id: string; conversation: Conversation; sent: () => Promise<void> };
 
 const draftDelay = 2000; // milliseconds after the last change
-const mostFiles = 20;
-const mostOffered = 8; // canned replies
+const maxFiles = 20;
+const maxOffered = 8; // canned replies
 const contextLength = 40; // messages that the model is given
 
 /** Returns Markdown as text for platforms that have none: without emphasis and the numbers of passages. */
@@ -149,7 +149,7 @@ export function Composer(props: ComposerProps) {
   const deliverText = useSend({ ...props, mode, texts, files, setFiles });
   const send = () => {
     focus();
-    void deliverText().catch(tell);
+    void deliverText().catch(showToast);
   };
   const propose = async () => {
     const answer = await proposeAnswer(id, conversation);
@@ -207,7 +207,7 @@ export function Composer(props: ComposerProps) {
             kind="quiet"
             label="Attach files"
             choose={(added) => {
-              setFiles([...files, ...added].slice(0, mostFiles));
+              setFiles([...files, ...added].slice(0, maxFiles));
               focus();
             }}
           />
@@ -253,7 +253,7 @@ function ModeTabs({ mode, choose, conversation, writing }: ModeTabsProps) {
           {title}
         </button>
       ))}
-      <Others at={conversation} editing={writing} doing={{ one: "is writing", several: "are writing" }} />
+      <OtherViewers at={conversation} editing={writing} doing={{ one: "is writing", several: "are writing" }} />
     </div>
   );
 }
@@ -281,7 +281,7 @@ function useCannedReplies(id: string, text: string, setText: (text: string) => v
   const typed = /(?:^|\s)!(\S*)$/.exec(text)?.[1];
   const isOpen = typed !== undefined && dismissedText !== text;
   const matches = (reply: API.CannedReply) => reply.shortcut.toLowerCase().startsWith(typed!.toLowerCase());
-  const offered = isOpen ? replies.filter(matches).slice(0, mostOffered) : [];
+  const offered = isOpen ? replies.filter(matches).slice(0, maxOffered) : [];
   const active = Math.min(row, offered.length - 1);
   const insert = (reply: API.CannedReply) => {
     setText(text.slice(0, text.length - typed!.length - 1) + reply.text);

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from "preact/hooks";
 
 import { type API, href, mayEdit, onChange, path, put, type Result, route, useQuery } from "../../data";
-import { Badge, Button, Icon, Load, Menu, type MenuItem, openDialog, tell } from "../../ui";
+import { Badge, Button, Icon, Load, Menu, type MenuItem, openDialog, showToast } from "../../ui";
 import { assignItems } from "./assign";
 import { Composer } from "./composer";
 import { channelOf, whoOf } from "./conversations";
@@ -118,7 +118,7 @@ function MutedLine({ unmute }: { unmute: () => Promise<void> }) {
     <p class="inbox-line">
       Bot muted: you're answering.{" "}
       {mayEdit.value && (
-        <button type="button" class="link" onClick={() => void unmute().catch(tell)}>
+        <button type="button" class="link" onClick={() => void unmute().catch(showToast)}>
           Give back to the bot
         </button>
       )}

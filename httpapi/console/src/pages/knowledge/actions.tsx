@@ -1,6 +1,6 @@
 // What can be done with one source.
 import { agentId, download, go, href, invalidate, mayEdit, post, put, type API } from "../../data";
-import { FormDialog, openDialog, tell, TextField, type MenuItem } from "../../ui";
+import { FormDialog, openDialog, showToast, TextField, type MenuItem } from "../../ui";
 import { stopSource } from "../../parts/stop";
 import { sourcesAt } from "./paths";
 import { isBusy } from "./status";
@@ -22,7 +22,7 @@ export async function readAgain(source: API.Source) {
     await post(sourcesAt(source.id, "refresh"));
     invalidate(sourcesAt());
   }
-  tell(`${source.name} is being read again`);
+  showToast(`${source.name} is being read again`);
 }
 
 /** The menu of a source; remove deletes it. */

@@ -1,6 +1,6 @@
 // Actions on several sources at once.
 import { invalidate, post, type API } from "../../data";
-import { Button, plural, tell } from "../../ui";
+import { Button, plural, showToast } from "../../ui";
 import { sourcesAt } from "./paths";
 
 type Props = {
@@ -18,7 +18,9 @@ export function SelectedSources({ picked, shown, pick, remove }: Props) {
     pick([]);
     invalidate(sourcesAt());
     const skipped = picked.length - changed.length;
-    tell(`${plural(changed.length, "source")} being read again${skipped ? `; ${skipped} already in progress` : ""}`);
+    showToast(
+      `${plural(changed.length, "source")} being read again${skipped ? `; ${skipped} already in progress` : ""}`,
+    );
   };
   const all = picked.length === shown.length;
   return (

@@ -30,7 +30,7 @@ export function SourcePage({ id }: { id: string }) {
   useEffect(
     () =>
       onChange("source", (change) => {
-        if (change.id === id && change.op !== "delete") found.soon();
+        if (change.id === id && change.op !== "delete") found.reloadThrottled();
       }),
     [found],
   );

@@ -17,7 +17,7 @@ import {
 } from "../../ui";
 import { connectServer } from "../../parts/connect";
 import { mcpAt } from "./paths";
-import { tellState } from "./state";
+import { showConnectionToast } from "./state";
 
 type Input = { name: string; description: string; required: boolean; secret: boolean; value: string };
 type Remote = { type: string; url: string; headers: Input[]; variables: Input[] };
@@ -242,7 +242,7 @@ function AddListed({ server, close }: { server: Listed; close: () => void }) {
     const url = urlOf(remote, values);
     const auth = await authFor(name, url, headersOf(remote, values));
     const added = await post(mcpAt(), { name, url, ...auth });
-    tellState(added);
+    showConnectionToast(added);
     invalidate(mcpAt());
     go(href(agentId.value, "mcp", added.id));
     if (added.status === "needs_login") void connectServer(added);

@@ -12,7 +12,7 @@ import {
   type AuthValues,
 } from "../../parts/credentials";
 import { mcpAt } from "./paths";
-import { tellState } from "./state";
+import { showConnectionToast } from "./state";
 
 type Values = { name: string; url: string; command: string } & AuthValues;
 
@@ -55,7 +55,7 @@ export function EditServer({ stored, commands, close, done }: Props) {
       if (error instanceof ApiError && error.issues.auth) setReplacing(true);
       throw error;
     });
-    tellState(server);
+    showConnectionToast(server);
     invalidate(mcpAt());
     await done(server);
   };

@@ -2,7 +2,7 @@
 import { useEffect } from "preact/hooks";
 
 import { agentId, go, href, invalidate, listHref, mayEdit, remove, useQuery, type API } from "../../data";
-import { Button, confirm, Empty, Load, Menu, Name, openDialog, tell, type MenuItem } from "../../ui";
+import { Button, confirm, Empty, Load, Menu, Name, openDialog, showToast, type MenuItem } from "../../ui";
 import { connectServer } from "../../parts/connect";
 import { useFollow } from "../../parts/follow";
 import { EditServer } from "./edit";
@@ -24,7 +24,7 @@ export function ServerPage({ id }: { id: string }) {
     await tools.reload();
     await list.reload();
     const server = findServer();
-    if (server) tell(server.status === "connected" ? "It answers" : new Error(server.last_error));
+    if (server) showToast(server.status === "connected" ? "It answers" : new Error(server.last_error));
   };
   const reload = async () => {
     await list.reload();

@@ -1,6 +1,6 @@
 // How the state of an MCP server is shown.
 import { mayEdit, type API } from "../../data";
-import { Badge, Button, tell, When } from "../../ui";
+import { Badge, Button, showToast, When } from "../../ui";
 import { connectServer } from "../../parts/connect";
 import { credentialTitle } from "../../parts/credentials";
 
@@ -41,7 +41,7 @@ export function LogIn({ server, primary }: ServerProps & { primary?: boolean }) 
 }
 
 /** Shows a notice whether a server that was saved answers. */
-export function tellState({ name, status, last_error }: API.MCPServer) {
+export function showConnectionToast({ name, status, last_error }: API.MCPServer) {
   if (status === "needs_login") return;
-  tell(status === "connected" ? `${name} answers` : new Error(`${name} is ${status}: ${last_error}`));
+  showToast(status === "connected" ? `${name} answers` : new Error(`${name} is ${status}: ${last_error}`));
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, href, mayEdit, path, post, useQuery, type API, type Result } from "../../data";
-import { Button, ErrorCard, Icon, plural, Skeleton, tell } from "../../ui";
+import { Button, ErrorCard, Icon, plural, Skeleton, showToast } from "../../ui";
 import { TryTool } from "../../parts/try";
 import { mcpAt } from "./paths";
 
@@ -53,7 +53,7 @@ export function ServerTools({ id, found, failing }: Props) {
     } finally {
       await agentTools.reload();
     }
-    tell(`The agent may call ${plural(missing.length, "more tool")}`);
+    showToast(`The agent may call ${plural(missing.length, "more tool")}`);
   };
   return (
     <section class="stack" aria-label="Tools">
@@ -90,7 +90,7 @@ function ToolItem({ server, tool, agentTools, changed }: ToolItemProps) {
   const agentTool = findAgentTool(tool, agentTools);
   const add = async () => {
     await addToAgent(server, tool);
-    tell(`The agent may call ${tool.name}`);
+    showToast(`The agent may call ${tool.name}`);
     await changed();
   };
   return (

@@ -11,7 +11,7 @@ import {
   openDialog,
   SelectField,
   Table,
-  tell,
+  showToast,
   TextField,
   When,
   type Column,
@@ -116,7 +116,7 @@ type PersonProps = { person: API.Admin; reload: () => Promise<void> };
 function RoleSelect({ person: { id, email, role }, reload }: PersonProps) {
   const change = async (next: string) => {
     await put(agentAt("admins", id), { role: next });
-    tell(`${email} is now ${next === "viewer" ? "a viewer" : `an ${next}`}`);
+    showToast(`${email} is now ${next === "viewer" ? "a viewer" : `an ${next}`}`);
     await reload();
     await loadSession(); // the role may be one's own
   };
@@ -127,7 +127,7 @@ function RoleSelect({ person: { id, email, role }, reload }: PersonProps) {
       onChange={(e) => {
         const next = e.currentTarget.value;
         e.currentTarget.value = role;
-        void change(next).catch(tell);
+        void change(next).catch(showToast);
       }}
     >
       {roles.map(([value, title]) => (

@@ -1,6 +1,6 @@
 // Settings of the agent itself.
 import { ApiError, go, loadSession, mayEdit, put, remove, session, useQuery, type API } from "../../data";
-import { Badge, Button, confirm, CopyButton, Load, Name, tell, TextArea, TextField, When } from "../../ui";
+import { Badge, Button, confirm, CopyButton, Load, Name, showToast, TextArea, TextField, When } from "../../ui";
 import { changedValues, saveSettings, type FormProps } from "../../parts/model";
 import { OwnZone } from "../../parts/ownzone";
 import { useFollow } from "../../parts/follow";
@@ -81,12 +81,12 @@ function AboutForm({ agent, done }: { agent: API.AgentDetails; done: () => Promi
     form.setIssues({});
     try {
       await put(agentAt(), change);
-      tell("Saved");
+      showToast("Saved");
       await done();
       if (!("status" in change)) form.reset();
     } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues);
-      else tell(error);
+      else showToast(error);
     }
   };
   return (

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 
 import { agent, download, go, href, loadSession, mayEdit, post } from "../../data";
-import { Button, FormDialog, Icon, openDialog, tell, TextField } from "../../ui";
+import { Button, FormDialog, Icon, openDialog, showToast, TextField } from "../../ui";
 import { agentAt } from "./paths";
 
 /** The tab of backups and copies. */
@@ -59,7 +59,7 @@ function CopyDialog({ name, close }: { name?: string; close: () => void }) {
   const run = async (values: { name: string }) => {
     const from = location.hash;
     const copy = await post(agentAt("fork"), values);
-    tell(`${copy.name} is ready, and paused.`);
+    showToast(`${copy.name} is ready, and paused.`);
     await loadSession();
     if (location.hash === from) go(href(copy.id));
   };

@@ -13,7 +13,7 @@ export type Entry = {
   name?: string;
 };
 
-const most = 50;
+const maxEntries = 50;
 const changes = signal(0);
 
 const nameOf = (kind: "history" | "saved", agent: string) => `satchel.sql.${kind}.${agent}`;
@@ -41,7 +41,11 @@ function write(kind: "history" | "saved", agent: string, list: Entry[]) {
 /** Puts a query that was run at the head of the history. */
 export function remember(agent: string, entry: Entry) {
   if (entry.query.length > 20_000) return;
-  write("history", agent, [entry, ...read("history", agent).filter((e) => e.query !== entry.query)].slice(0, most));
+  write(
+    "history",
+    agent,
+    [entry, ...read("history", agent).filter((e) => e.query !== entry.query)].slice(0, maxEntries),
+  );
 }
 
 /** Asks for a name and saves a query under it. */

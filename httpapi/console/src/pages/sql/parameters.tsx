@@ -7,8 +7,8 @@ export function parameterNames(query: string): string[] {
   const named = [...new Set([...text.matchAll(/[:@$]([A-Za-z_]\w*)/g)].map((m) => m[1]))];
   if (named.length) return named;
   const marks = [...text.matchAll(/\?(\d*)/g)];
-  const most = marks.reduce((n, m) => (m[1] ? Math.max(n, Number(m[1])) : n + 1), 0);
-  return Array.from({ length: Math.min(most, 50) }, (_, i) => String(i + 1));
+  const max = marks.reduce((n, m) => (m[1] ? Math.max(n, Number(m[1])) : n + 1), 0);
+  return Array.from({ length: Math.min(max, 50) }, (_, i) => String(i + 1));
 }
 
 /** A value as it was typed: a number, true, false, null or a text in quotes is that, anything else is text. */

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { asError, mayEdit, post, type Address, type API } from "../../data";
-import { Button, confirm, CopyButton, Drawer, JsonTree, Switch, tell } from "../../ui";
+import { Button, confirm, CopyButton, Drawer, JsonTree, Switch, showToast } from "../../ui";
 import { quoteName, type Answer, type Source } from "./statement";
 
 /** New values by the index of their column; null is SQL's null. */
@@ -169,12 +169,12 @@ function RecordActions({ at, from, columns, values, edits, setEdits, close, chan
   const save = async () => {
     if (!(await execute(updateOf(from, columns, values, edits, edited)))) return;
     setEdits({});
-    tell("Saved");
+    showToast("Saved");
   };
   const run = async () => {
     if (!(await execute(deleteOf(from, columns, values)))) return;
     close();
-    tell("Deleted");
+    showToast("Deleted");
   };
   const keys = from.keys.map((key) => values[key]).join(", ");
   const text = (

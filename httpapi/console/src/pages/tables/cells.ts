@@ -1,6 +1,6 @@
 // Several cells of a table at once, as spreadsheets copy and paste them.
 import { post, upload } from "../../data";
-import { plural, tell } from "../../ui";
+import { plural, showToast } from "../../ui";
 import { guardFormula } from "../../parts/formula";
 import { tablesAt, typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
 
@@ -119,7 +119,7 @@ async function updateRows(at: string, { rows, columns }: Paste, cells: string[][
   const file = new File([text], "cells.csv", { type: "text/csv" });
   const { errors } = (await upload(`${at}/import`, { key: "id", file })) as ImportAnswer;
   if (errors.length)
-    tell(new Error(`${plural(errors.length, "row")} not changed: ${errors[0].field} ${errors[0].issue}`));
+    showToast(new Error(`${plural(errors.length, "row")} not changed: ${errors[0].field} ${errors[0].issue}`));
   return rows.length - errors.length;
 }
 
@@ -154,7 +154,7 @@ export async function storeCells(table: DataTable, paste: Paste, reload: () => P
       if (changed) await updateRows(at, paste, before);
       if (ids.length) await post(tablesAt(table.name, "rows", "batch"), { ids, delete: true });
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
     await reload();
   };
@@ -162,5 +162,5 @@ export async function storeCells(table: DataTable, paste: Paste, reload: () => P
     changed ? `${plural(changed * columns.length, "cell")} changed` : "",
     ids.length ? `${plural(ids.length, "row")} added` : "",
   ];
-  tell(outcome.filter(Boolean).join(", "), () => void undo());
+  showToast(outcome.filter(Boolean).join(", "), () => void undo());
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, ApiError, go, href, invalidate, post, put } from "../../data";
-import { AddRow, Button, Dialog, tell, TextField } from "../../ui";
+import { AddRow, Button, Dialog, showToast, TextField } from "../../ui";
 import { columnTypes, slug, tablesAt, type ColumnType, type DataTable, type TableColumn } from "../../parts/tables";
 
 /** A column as the form keeps it: from is its stored name, and options has one option a line. */
@@ -64,7 +64,7 @@ export function TableDialog({ table, close, done }: { table?: DataTable; close: 
       else done?.();
     } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) setIssues(error.issues);
-      else tell(error);
+      else showToast(error);
     }
     setBusy(false);
   };

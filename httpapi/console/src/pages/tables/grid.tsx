@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 
 import { ApiError, reasonOf } from "../../data";
-import { Icon, plural, tell, type Sorting } from "../../ui";
+import { Icon, plural, showToast, type Sorting } from "../../ui";
 import { typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
 import { inArea, isOne, lay, readCells, textOf, writeCells, type Paste } from "./cells";
 import { useCursor } from "./cursor";
@@ -39,7 +39,7 @@ function useEditing({ rows, save }: Props, columns: TableColumn[], editable: (co
     try {
       await save(row, column.name, value);
     } catch (error) {
-      tell(error instanceof ApiError ? new Error(`${column.name} ${reasonOf(error)}`) : error);
+      showToast(error instanceof ApiError ? new Error(`${column.name} ${reasonOf(error)}`) : error);
     }
   };
 
@@ -78,7 +78,7 @@ function useEditing({ rows, save }: Props, columns: TableColumn[], editable: (co
       then?.();
     } catch (error) {
       setEdit({ text, issue: reasonOf(error) });
-      if (!(error instanceof ApiError)) tell(error);
+      if (!(error instanceof ApiError)) showToast(error);
     }
   };
 
@@ -96,7 +96,7 @@ function useClipboard(
   const replace = async (texts: string[][]) => {
     const { left, ...cells } = lay(texts, rows, table.columns, cursor.area, extend);
     if (cells.columns.length && cells.rows.length + cells.added.length) await saveCells(cells);
-    if (left) tell(`${plural(left, "row")} did not fit below. Import CSV adds rows.`);
+    if (left) showToast(`${plural(left, "row")} did not fit below. Import CSV adds rows.`);
   };
   const onCopy = (e: ClipboardEvent) => {
     if (edit || !inCell(e) || getSelection()?.toString()) return;
@@ -107,7 +107,7 @@ function useClipboard(
     const text = e.clipboardData?.getData("text/plain");
     if (edit || !text || !editable(cursor.area.left) || !inCell(e)) return;
     e.preventDefault();
-    replace(readCells(text)).catch(tell);
+    replace(readCells(text)).catch(showToast);
   };
   return { replace, onCopy, onPaste };
 }
@@ -153,7 +153,7 @@ function keyHandler(
     } else if ((e.key === "Delete" || e.key === "Backspace") && editable(column)) {
       e.preventDefault();
       if (isOne(cursor.area)) void store(rows[row], columns[column], null);
-      else replace([[""]]).catch(tell);
+      else replace([[""]]).catch(showToast);
     } else if (e.key.length === 1 && editable(column) && !["boolean", "choice"].includes(type)) {
       e.preventDefault();
       e.stopPropagation();

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, go, href, invalidate, post, saveFile, upload } from "../../data";
-import { Button, Dialog, plural, SelectField, Table, tell, TextField } from "../../ui";
+import { Button, Dialog, plural, SelectField, Table, showToast, TextField } from "../../ui";
 import { csvTypes, decode, mapped, readFile, rejectedFile, type File as CSVFile, type Rejected } from "../../parts/csv";
 import { FileDrop } from "../../parts/files";
 import { columnTypes, slug, tablesAt, type ColumnType, type DataTable } from "../../parts/tables";
@@ -19,7 +19,7 @@ function Drop({ read }: { read: (file: CSVFile) => void }) {
       if (file.size > maxBytes) throw new Error("The file can be at most 10 MB.");
       read(readFile(file.name, decode(await file.arrayBuffer())));
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
   };
   return (

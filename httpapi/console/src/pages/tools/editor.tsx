@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { agentId, ApiError, asError, href, mayEdit, post, put, type API } from "../../data";
-import { Button, ErrorCard, LinkButton, objectOf, Segments, tell, TextArea, TextField } from "../../ui";
+import { Button, ErrorCard, LinkButton, objectOf, Segments, showToast, TextArea, TextField } from "../../ui";
 import { ArgumentsSchema, type Schema } from "../../parts/arguments";
 import { authOf, credentialOf } from "../../parts/credentials";
 import { usePageForm, Unsaved } from "../../parts/pageform";
@@ -99,7 +99,7 @@ function useToolForm({ tool, initialType, saved }: Props) {
       const values = isNewRequest ? { ...form.values, parameters: withArguments(form.values) } : form.values;
       const body = { name, description, type, config: configOf(type, values) };
       const stored = await (tool ? put(toolsAt(tool.id), body) : post(toolsAt(), body));
-      tell("Saved");
+      showToast("Saved");
       await saved(stored);
       form.reset();
     } catch (error) {

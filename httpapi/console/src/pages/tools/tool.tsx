@@ -13,7 +13,7 @@ import {
   useQuery,
   type API,
 } from "../../data";
-import { Badge, confirm, Empty, Load, Menu, Switch, tell } from "../../ui";
+import { Badge, confirm, Empty, Load, Menu, Switch, showToast } from "../../ui";
 import type { Schema } from "../../parts/arguments";
 import { useFollow } from "../../parts/follow";
 import { TryTool } from "../../parts/try";
@@ -106,7 +106,7 @@ function Head({ tool: { id, name, enabled }, changed }: ToolProps) {
     try {
       await put(toolsAt(id), { enabled: on });
     } catch (error) {
-      tell(error);
+      showToast(error);
     }
     await changed();
   };

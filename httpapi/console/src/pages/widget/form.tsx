@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { ApiError, mayEdit, path, post, put, type API } from "../../data";
-import { Button, CopyButton, Dialog, openDialog, SelectField, tell, TextArea, TextField, useForm } from "../../ui";
+import { Button, CopyButton, Dialog, openDialog, SelectField, showToast, TextArea, TextField, useForm } from "../../ui";
 
 /** The values that the service uses for options that the config lacks. */
 export const widgetDefaults = {
@@ -98,12 +98,12 @@ export function WidgetForm({ id, gateway, options, done, onChange }: Props) {
       const { name, secret: entered } = form.values;
       const saved = await saveWidget(id, gateway, { name, config: configOf(form.values) });
       if (saved.secret && !entered) openDialog((close) => <Secret secret={saved.secret} close={close} />);
-      else tell("Saved. Pages show it within a minute.");
+      else showToast("Saved. Pages show it within a minute.");
       form.set("secret", "");
       await done(saved.id);
     } catch (error) {
       if (error instanceof ApiError && Object.keys(error.issues).length) form.setIssues(error.issues);
-      else tell(error);
+      else showToast(error);
     }
     setBusy(false);
   };

@@ -43,6 +43,13 @@ const maxBuffered = 64 << 10;
 /** An open live view. */
 export type Live = ReturnType<typeof openLive>;
 
+/** Reports whether the person may act on the page now. */
+export const mayControl = (live: Live) => Boolean(live.may.value?.control) && live.state.value === "open";
+
+/** The modifier keys of an event, as the session has them. */
+export const modifiersOf = (e: MouseEvent | KeyboardEvent) =>
+  (e.altKey ? 1 : 0) | (e.ctrlKey ? 2 : 0) | (e.metaKey ? 4 : 0) | (e.shiftKey ? 8 : 0);
+
 /** Opens the live view of a session; grant is asked for each connection. root is the address of the server. */
 export function openLive({
   root,
@@ -105,18 +112,18 @@ export function openLive({
     connect(page ? { pageId: page, status: "1", scale: String(scale) } : { status: "1", scale: String(scale) });
   }
   function connect(query: Record<string, string>) {
-    const mine = new WebSocket(address("cast", query));
-    socket = mine;
-    mine.onopen = () => {
+    const opened = new WebSocket(address("cast", query));
+    socket = opened;
+    opened.onopen = () => {
       tries = 0;
       note.value = "";
       state.value = "open";
     };
-    mine.onmessage = (e) => {
-      if (socket === mine) receive(JSON.parse(e.data));
+    opened.onmessage = (e) => {
+      if (socket === opened) receive(JSON.parse(e.data));
     };
-    mine.onclose = (e) => {
-      if (closed || socket !== mine || state.value === "over") return;
+    opened.onclose = (e) => {
+      if (closed || socket !== opened || state.value === "over") return;
       if (e.code === 1000 && e.reason === "the takeover is over")
         return end("This takeover has ended; the agent continues.");
       if (e.code === 1000 && page) {

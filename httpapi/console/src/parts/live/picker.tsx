@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 
 import type { Field, Live } from "./connection";
 
-const mostRows = 10;
+const maxRows = 10;
 
 /** The options in their groups. */
 function options(field: Field) {
@@ -68,7 +68,7 @@ export function FieldPicker({ live, field, screen }: { live: Live; field: Field;
         <select
           ref={control}
           aria-label={name}
-          size={Math.max(2, Math.min(mostRows, field.options.length))}
+          size={Math.max(2, Math.min(maxRows, field.options.length))}
           style={{ minWidth: `${field.rect.width * scale}px` }}
           onClick={(e) => {
             if (!touch && e.target instanceof HTMLOptionElement && !e.target.disabled) choose(e.target.value);

@@ -160,7 +160,7 @@ function Bar({ live, tools }: { live: Live; tools: Tool[] }) {
 
 type Line = { level: string; text: string; timestamp: string };
 const levels = ["log", "debug", "info", "warn", "error"];
-const mostLines = 500;
+const maxLines = 500;
 
 /** What the session's pages wrote to their consoles, live. */
 export function Lines({ live }: { live: Live }) {
@@ -169,7 +169,7 @@ export function Lines({ live }: { live: Live }) {
   const ready = live.may.value !== null;
   useEffect(() => {
     setLines([]);
-    return live.logs((more) => setLines((all) => [...all, ...more].slice(-mostLines)));
+    return live.logs((more) => setLines((all) => [...all, ...more].slice(-maxLines)));
   }, [live, ready]);
   useEffect(() => {
     const el = frame.current!;
