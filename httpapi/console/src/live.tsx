@@ -4,7 +4,7 @@ import { effect } from "@preact/signals";
 import { render } from "preact";
 import { useState } from "preact/hooks";
 
-import { openLive, Over, type Grant } from "./parts/live/connection";
+import { openLive, LiveViewEnded, type Grant } from "./parts/live/connection";
 import { LiveView, TimeLeft } from "./parts/live/view";
 import "./css/live-page.css";
 
@@ -21,7 +21,7 @@ async function grant(): Promise<Grant> {
     404: "This session has ended.",
     409: "This takeover has ended. You can close this page.",
   };
-  throw new Over(why[answer.status] ?? body.error?.message ?? "This link isn't valid.");
+  throw new LiveViewEnded(why[answer.status] ?? body.error?.message ?? "This link isn't valid.");
 }
 
 const live = openLive({ root: new URL("/", location.href), session, grant });
@@ -41,7 +41,7 @@ function stateOf(inTakeover: boolean): [string, string] {
 }
 
 /** What the agent asks for, and the way back to it. */
-function Asked() {
+function TakeoverRequest() {
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
   const t = live.takeover.value!;
@@ -84,7 +84,7 @@ function Page() {
   const [text, tone] = stateOf(inTakeover);
   return (
     <>
-      {inTakeover && <Asked />}
+      {inTakeover && <TakeoverRequest />}
       <LiveView live={live} lines>
         <span id="state" class={`badge ${tone}`} role="status">
           {text}

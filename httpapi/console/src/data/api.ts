@@ -119,7 +119,7 @@ declare const pattern: unique symbol;
 /** An address below /api, with the pattern of the route that it belongs to. */
 export type Address<P extends string = string> = string & { readonly [pattern]?: P };
 
-/** What a route answers: null where it has nothing to say, unknown where the address does not tell its route. */
+/** What a route answers: null where it has nothing to say, unknown where the address does not determine its route. */
 export type Answer<A, Method extends string> = A extends keyof Routes
   ? Found<A, Method>
   : A extends { readonly [pattern]?: infer P }
@@ -244,7 +244,7 @@ export async function events<T>(
   await readEvents(await request(method, at, { ...options, accept: "text/event-stream" }), each);
 }
 
-/** Sends a form with files; progress hears of the share that is sent, 0 to 1. A full rate limit is waited for. */
+/** Sends a form with files; progress gets the share that is sent, 0 to 1. A full rate limit is waited for. */
 export function upload<const A extends string>(
   at: A,
   fields: Record<string, string | Blob>,

@@ -93,7 +93,7 @@ export function onReset(run: () => void): () => void {
   return () => resets.delete(run);
 }
 
-const hiddenFor = 30_000;
+const hiddenTimeout = 30_000;
 const tabs = typeof BroadcastChannel === "function" ? new BroadcastChannel("satchel.streams") : undefined;
 const maxConnectTime = 1500; // after it, what pages show may be older than the stream
 let connecting = 0;
@@ -200,7 +200,7 @@ export function startLive() {
   });
   document.addEventListener("visibilitychange", () => {
     clearTimeout(hide);
-    if (document.hidden) hide = setTimeout(close, hiddenFor);
+    if (document.hidden) hide = setTimeout(close, hiddenTimeout);
     else if (!abort && connected) void connect(connected);
   });
 }

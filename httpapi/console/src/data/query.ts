@@ -97,14 +97,14 @@ export function useQuery(at: string | null, query?: Query): Result<unknown> {
     if (Date.now() - entry.at > 1000 && !entry.loading.value) void entry.reload();
     return () => {
       entry.used--;
-      forget();
+      evictIdle();
     };
   }, [name]);
   return entry;
 }
 
 /** Removes the oldest results that are not shown, if there are more than cacheSize. */
-function forget() {
+function evictIdle() {
   if (cache.size <= cacheSize) return;
   const idle = [...cache].filter(([, e]) => !e.used).sort(([, a], [, b]) => a.at - b.at);
   for (const [name, entry] of idle.slice(0, cache.size - cacheSize)) {
@@ -128,7 +128,7 @@ export function reloadFailed() {
 }
 
 /** Removes all cached responses, as those of another identity may differ, and reloads what is shown. */
-export function forgetAll() {
+export function clearCache() {
   for (const [name, entry] of cache) {
     entry.abort?.abort();
     if (entry.used) void entry.reload();

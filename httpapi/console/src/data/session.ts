@@ -2,7 +2,7 @@
 import { computed, signal } from "@preact/signals";
 
 import { asError, requestKeyFromTabs, get, key } from "./api";
-import { forgetAll } from "./query";
+import { clearCache } from "./query";
 import { restartLive } from "./live";
 import { agentId } from "./route";
 import type { Console, ConsoleAgent } from "./types";
@@ -41,7 +41,7 @@ export async function loadSession() {
 /** Uses another API key from now on; empty for none. */
 export async function useKey(value: string) {
   key.set(value);
-  forgetAll();
+  clearCache();
   restartLive();
   await loadSession();
 }
@@ -66,7 +66,7 @@ export const rememberAgent = (id: string) => {
 };
 
 /** Returns in a sentence what callers without a key or an identity may do. */
-export function strangersText(role?: string) {
+export function anonymousAccessText(role?: string) {
   const may =
     {
       viewer: "may read and search the default agent, its contacts and conversations included, and nothing else",

@@ -204,9 +204,9 @@ const CanvasNode = memo(function CanvasNode({ data, selected }: NodeProps<NodeSh
 const CanvasEdge = memo(function CanvasEdge(props: EdgeProps<EdgeShape>) {
   const { id, sourceX, sourceY, targetX, targetY, sourcePosition, targetPosition, selected, markerEnd } = props;
   const { editor, actions } = useContext(Shared);
-  const leadsBack = targetX < sourceX; // such an edge passes below the nodes
+  const isBackward = targetX < sourceX; // such an edge passes below the nodes
   const ends = { sourceX, sourceY, targetX, targetY, sourcePosition, targetPosition };
-  const [edgePath, labelX, labelY] = leadsBack
+  const [edgePath, labelX, labelY] = isBackward
     ? getSmoothStepPath({ ...ends, borderRadius: 16, offset: 26, centerY: Math.max(sourceY, targetY) + 80 })
     : getBezierPath(ends);
   return (

@@ -18,13 +18,13 @@ import {
   When,
 } from "../ui";
 import { typeOf } from "./catalog";
-import { WebhookCall } from "./components";
+import { IncomingWebhook } from "./components";
 import type { Draft } from "./drafts";
 import { defaultHandle, type Graph, type GraphNode, outputHandles, readGraph, setMetadata, writeGraph } from "./graph";
 import { withPositions } from "./layout";
 import { typeName } from "./names";
 import type { Editor } from "./state";
-import type { WebhookWorkflow } from "./webhook";
+import type { WebhookWorkflow } from "./incomingwebhook";
 
 /** The name and description of the workflow, and how its executions run. */
 export function SettingsDialog({ editor, close }: { editor: Editor; close: () => void }) {
@@ -90,7 +90,7 @@ export function NoteDialog({ save, close }: { save: (note: string) => Promise<vo
 }
 
 /** The address that starts the workflow, and how it is called. */
-export function WebhookDialog({
+export function IncomingWebhookDialog({
   workflow,
   close,
 }: {
@@ -100,7 +100,11 @@ export function WebhookDialog({
   const trigger = workflow.nodes.find((n) => n.type === "trigger" && n.data?.event === "webhook");
   return (
     <Dialog title="Webhook address" close={close}>
-      {trigger ? <WebhookCall workflow={workflow} trigger={trigger} /> : <p>The workflow has no webhook trigger.</p>}
+      {trigger ? (
+        <IncomingWebhook workflow={workflow} trigger={trigger} />
+      ) : (
+        <p>The workflow has no webhook trigger.</p>
+      )}
     </Dialog>
   );
 }

@@ -110,7 +110,7 @@ export function lineChanges(from: string, to: string): Line[] {
 }
 
 /** Returns the lines that changed and those around them; null stands for lines that are left out. */
-export function nearChanges(lines: Line[], around = 2): (Line | null)[] {
+export function linesInContext(lines: Line[], around = 2): (Line | null)[] {
   const isNear = lines.map((_, index) =>
     lines.slice(Math.max(0, index - around), index + around + 1).some((line) => line.kind !== "same"),
   );

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agentId, type API, get, path, post } from "../data";
-import { whenIdle } from "../parts/later";
+import { whenIdle } from "../parts/lazy";
 import { fieldsOf, typeOf } from "./catalog";
 import type { OpenDraft } from "./drafts";
 import { loadExecute, loadPalette, loadPasting, loadTesting, startTests } from "./lazy";

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useContext, useId } from "preact/hooks";
 
 import { FormFields } from "../parts/formfields";
-import { later } from "../parts/later";
+import { lazy } from "../parts/lazy";
 import { fieldsOf, type Schema } from "./catalog";
 import { CasesField, ConditionsField, RowConditionsField } from "./conditions";
 import { type ControlProps, FieldFrame, type FieldProps, hasType } from "./fieldframe";
@@ -16,7 +16,7 @@ import { SqlField } from "./sqlfield";
 import { asText, NodeContext, TemplateField } from "./templatefield";
 
 /** Builds the schema of a model's answer. */
-const OutputSchemaField = later(() => import("./schemafield").then((m) => m.OutputSchemaField));
+const OutputSchemaField = lazy(() => import("./schemafield").then((m) => m.OutputSchemaField));
 
 /** The fields of a form that people fill in. */
 function FormFieldsField({ value, onChange, path, issue }: ControlProps) {

@@ -1,10 +1,10 @@
 // The fields of a node in its panel.
 import { useState } from "preact/hooks";
 
-import { later } from "../parts/later";
+import { lazy } from "../parts/lazy";
 import { Badge, Button, Segments, TextArea, TextField } from "../ui";
 import { catalog, type Data, fieldsOf, type NodeType, typeOf } from "./catalog";
-import { WebhookCall } from "./components";
+import { IncomingWebhook } from "./components";
 import { Fields, SchemaField } from "./fields";
 import { type GraphNode, setMetadata } from "./graph";
 import { JsonField } from "./jsonfield";
@@ -12,10 +12,10 @@ import { loadPasting } from "./lazy";
 import { needText } from "./needs";
 import type { Editor } from "./state";
 import type { LoadTests } from "./trynode";
-import type { WebhookWorkflow } from "./webhook";
+import type { WebhookWorkflow } from "./incomingwebhook";
 
 /** Sends the request of a node once. */
-const TryNode = later(() => import("./trynode").then((m) => m.TryNode));
+const TryNode = lazy(() => import("./trynode").then((m) => m.TryNode));
 
 /** The types of nodes that send a request, which can be tried. */
 const requestTypes = new Set(["http-request", "operation"]);
@@ -95,7 +95,7 @@ export function NodeFields({
         <details class="more-fields">
           <summary>Call it with curl</summary>
           <div class="stack">
-            <WebhookCall workflow={workflow} trigger={node} />
+            <IncomingWebhook workflow={workflow} trigger={node} />
           </div>
         </details>
       )}

@@ -11,7 +11,7 @@ import { sampleOf } from "./samples";
 import type { Editor } from "./state";
 import { NodeContext } from "./templatefield";
 import type { LoadTests } from "./trynode";
-import type { WebhookWorkflow } from "./webhook";
+import type { WebhookWorkflow } from "./incomingwebhook";
 
 // Used by tests.
 export { fill, suggest } from "./template";

@@ -1,5 +1,5 @@
 // The panels of the editor's page, which are loaded when they are first shown.
-import { later } from "../parts/later";
+import { lazy } from "../parts/lazy";
 import { Skeleton } from "../ui";
 
 /** The panel while it is loaded. */
@@ -12,27 +12,27 @@ const PanelSkeleton = () => (
 );
 
 /** The panel of the selected node. */
-export const NodePanel = later(() => import("./panel").then((m) => m.NodePanel), PanelSkeleton);
+export const NodePanel = lazy(() => import("./panel").then((m) => m.NodePanel), PanelSkeleton);
 /** The types of nodes, to be dragged onto the canvas. */
-export const NodeShelf = later(
+export const NodeShelf = lazy(
   () => import("./palette").then((m) => m.NodeShelf),
   () => <aside class="node-shelf" aria-label="Nodes" />,
 );
 /** Offers changes that were not saved when the editor was closed. */
-export const DraftOffer = later(
+export const DraftOffer = lazy(
   () => import("./dialogs").then((m) => m.DraftOffer),
   () => null,
 );
 /** Asks whether a graph that the model drafted is kept. */
-export const AIDraftBanner = later(
+export const AIDraftBanner = lazy(
   () => import("./ai").then((m) => m.AIDraftBanner),
   () => null,
 );
 /** The tab for tests. */
-export const TestPanel = later(() => import("./testpanel").then((m) => m.TestPanel));
+export const TestPanel = lazy(() => import("./testpanel").then((m) => m.TestPanel));
 /** The list of problems. */
-export const Problems = later(() => import("./problems").then((m) => m.Problems));
+export const Problems = lazy(() => import("./problems").then((m) => m.Problems));
 /** The versions of the workflow. */
-export const Versions = later(() => import("./versions").then((m) => m.Versions));
+export const Versions = lazy(() => import("./versions").then((m) => m.Versions));
 /** The nodes and edges as JSON. */
-export const GraphJson = later(() => import("./dialogs").then((m) => m.GraphJson));
+export const GraphJson = lazy(() => import("./dialogs").then((m) => m.GraphJson));

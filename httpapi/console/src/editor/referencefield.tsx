@@ -2,7 +2,7 @@
 import { useContext, useEffect, useId, useState } from "preact/hooks";
 
 import { agentId, get, path } from "../data";
-import { later } from "../parts/later";
+import { lazy } from "../parts/lazy";
 import { openDialog } from "../ui";
 import { typeOf } from "./catalog";
 import { type ControlProps, hasType } from "./fieldframe";
@@ -10,7 +10,7 @@ import { hasTemplate } from "./template";
 import { asText, NodeContext } from "./templatefield";
 
 /** The form of a new channel. */
-const ConnectDialog = later(() => import("../pages/channels/connect").then((m) => m.ConnectDialog));
+const ConnectDialog = lazy(() => import("../pages/channels/connect").then((m) => m.ConnectDialog));
 
 /** A record as its list in the API has it. */
 type ListedRecord = { id?: string; name: string; title?: string; url?: string };

@@ -175,7 +175,7 @@ export function nodeShapes(editor: Editor, before: CanvasItem[]): CanvasItem[] {
 const arrow = { type: MarkerType.ArrowClosed, width: 16, height: 16 };
 
 /** Reports whether an execution passed an edge. */
-function wasTaken({ source, target }: GraphEdge, marks: Editor["marks"]["value"]): boolean {
+function wasFollowed({ source, target }: GraphEdge, marks: Editor["marks"]["value"]): boolean {
   const targetStatus = marks.get(target)?.status;
   return marks.get(source)?.status === "success" && targetStatus !== undefined && targetStatus !== "skipped";
 }
@@ -202,7 +202,7 @@ export function edgeShapes(editor: Editor, before: EdgeShape[]): EdgeShape[] {
       sourceHandle,
       targetHandle: "in",
       selected: selected === edge.id,
-      className: [sourceHandle === "error" && "of-error", wasTaken(edge, marks) && "went"].filter(Boolean).join(" "),
+      className: [sourceHandle === "error" && "of-error", wasFollowed(edge, marks) && "went"].filter(Boolean).join(" "),
       markerEnd: arrow,
       ariaLabel: `Edge from ${names.get(edge.source)} to ${names.get(edge.target)}`,
     };

@@ -1,5 +1,5 @@
 // The date filter of templates.
-import { wallOf } from "../parts/zone";
+import { wallTimeOf } from "../parts/zone";
 
 const months = [
   "January",
@@ -20,7 +20,7 @@ const twoDigits = (value: number) => String(value).padStart(2, "0");
 
 /** Returns by how many minutes a time zone is ahead of UTC at a time; 0 for an unknown time zone. */
 const offsetOf = (time: number, timeZone: string) =>
-  Date.parse(`${wallOf(time, timeZone)}:00Z`) / 60_000 - Math.floor(time / 60_000);
+  Date.parse(`${wallTimeOf(time, timeZone)}:00Z`) / 60_000 - Math.floor(time / 60_000);
 
 function offsetText(minutes: number, separator: string): string {
   const absolute = Math.abs(minutes);

@@ -113,7 +113,7 @@ function menuItems({ editor, stored, editable, actions, draftWithAI, showKeys }:
       label: "Webhook address",
       icon: "Webhook",
       run: () =>
-        openEditorDialog(({ WebhookDialog }, close) => (
+        openEditorDialog(({ IncomingWebhookDialog: WebhookDialog }, close) => (
           <WebhookDialog workflow={{ ...workflow, nodes: editor.doc.value.nodes }} close={close} />
         )),
     },

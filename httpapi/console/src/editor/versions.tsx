@@ -32,7 +32,7 @@ import {
   fieldTitle,
   type Line,
   lineChanges,
-  nearChanges,
+  linesInContext,
   type NodeChange,
   nodeChanges,
 } from "./diff";
@@ -346,7 +346,7 @@ function FieldDifference({ node, name, from, to }: { node: GraphNode } & FieldCh
         <bdi>{fieldTitle(node, name)}</bdi>
       </span>
       {before.includes("\n") || after.includes("\n") ? (
-        <pre>{nearChanges(lineChanges(before, after)).map(lineDifference)}</pre>
+        <pre>{linesInContext(lineChanges(before, after)).map(lineDifference)}</pre>
       ) : (
         <p>
           {before && (

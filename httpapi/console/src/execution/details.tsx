@@ -5,13 +5,13 @@ import { useState } from "preact/hooks";
 import { agentId, get, href, route, setQuery } from "../data";
 import { type Execution, executionPath, hasEnded, type NodeResult } from "../editor/run";
 import type { Editor } from "../editor/state";
-import { later } from "../parts/later";
+import { lazy } from "../parts/lazy";
 import { Button, CopyButton, JsonTree, size, When } from "../ui";
-import { triggerWord } from "../workflows/words";
+import { triggerLabel } from "../workflows/triggerlabels";
 import { Waterfall } from "./waterfall";
 
 /** Compares two executions. */
-const Compare = later(() => import("./compare").then((m) => m.Compare));
+const Compare = lazy(() => import("./compare").then((m) => m.Compare));
 
 const previewLength = 2000; // characters
 
@@ -107,7 +107,7 @@ function Facts({ execution }: { execution: Execution }) {
   return (
     <dl class="facts-list pad">
       <Fact title="Trigger">
-        <bdi>{triggerWord(execution.trigger)}</bdi>
+        <bdi>{triggerLabel(execution.trigger)}</bdi>
       </Fact>
       <Fact title="Started">
         <When time={execution.started_at ?? execution.created_at} full />

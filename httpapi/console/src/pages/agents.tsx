@@ -37,7 +37,7 @@ const valid = /^[A-Za-z0-9]+(-[A-Za-z0-9]+)*$/;
 const entryOf = (id: string) => session.value?.agents.find((x) => x.id === id);
 
 /** What an agent has, where that is known without opening its file. */
-function Holds({ id }: { id: string }) {
+function RecordCounts({ id }: { id: string }) {
   const h = entryOf(id)?.holds;
   if (!h) return null;
   const parts = [
@@ -119,7 +119,7 @@ export default function Agents() {
                         {a.status !== "active" && <Badge>{a.status}</Badge>}
                       </span>
                       <span class="muted">{a.description || "No description"}</span>
-                      <Holds id={a.id} />
+                      <RecordCounts id={a.id} />
                       <span class="row">
                         <span class="small muted">
                           Changed <When time={a.updated_at} />

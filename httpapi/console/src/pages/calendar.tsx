@@ -4,14 +4,14 @@ import { agentId, download, href, mayEdit, route, setQuery } from "../data";
 import { Button, Empty, Icon, LinkButton, Load, openDialog, Segments } from "../ui";
 import { useKeys } from "../parts/keys";
 import { style } from "../parts/styles";
-import { addDays, addMonths, deviceZone, sinceMonday, wallOf, writeDate } from "../parts/zone";
+import { addDays, addMonths, deviceZone, sinceMonday, wallTimeOf, writeDate } from "../parts/zone";
 import { itemsOf, useDays, useZone } from "./calendar/data";
 import { Agenda, datesOf, Day, Month, usePhone, Week } from "./calendar/grid";
-import { AddDialog } from "./calendar/later";
+import { AddDialog } from "./calendar/lazy";
 import { TaskDrawer } from "./calendar/task";
 import { ScheduleList } from "./calendar/schedules";
 import { ScheduleRecord } from "./calendar/schedule";
-import { tasksAt } from "./calendar/words";
+import { tasksAt } from "./calendar/labels";
 import "../css/calendar.css";
 
 export const styles = style("./calendar.css");
@@ -89,7 +89,7 @@ export default function CalendarAndSchedules() {
 function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date?: string, minute?: number) => void }) {
   const { query } = route.value;
   const phone = usePhone();
-  const today = wallOf(Date.now(), zone).slice(0, 10);
+  const today = wallTimeOf(Date.now(), zone).slice(0, 10);
   const chosen = query.get("view") ?? "month";
   const view = phone ? "list" : ["week", "list"].includes(chosen) ? chosen : "month";
   const given = query.get("date") ?? "";
@@ -111,7 +111,7 @@ function Calendar({ zone, task, add }: { zone: string; task?: string; add: (date
   const only = query.get("only") ?? "";
   const at = query.get("at") ?? days.data.value?.tasks.find((t) => t.id === task)?.start_time;
   // What is opened stands where the drawer would.
-  const late = at !== undefined && sinceMonday(wallOf(at, zone).slice(0, 10)) > 3;
+  const late = at !== undefined && sinceMonday(wallTimeOf(at, zone).slice(0, 10)) > 3;
   const dayOfMonth: Intl.DateTimeFormatOptions = { day: "numeric", month: "short" };
   const title =
     view === "month"

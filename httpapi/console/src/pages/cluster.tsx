@@ -143,11 +143,11 @@ const serverColumns: Column<Node>[] = [
 ];
 
 /** The lag in milliseconds from which on a server is called slow. */
-const slowLag = 1000;
+const maxLag = 1000;
 
 function State({ node: { alive, leaving, reason, agents, lag_ms } }: { node: Node }) {
   if (!alive) return <Badge tone="bad">gone</Badge>;
-  if (!leaving) return lag_ms > slowLag ? <Badge tone="warn">slow</Badge> : <Badge tone="good">alive</Badge>;
+  if (!leaving) return lag_ms > maxLag ? <Badge tone="warn">slow</Badge> : <Badge tone="good">alive</Badge>;
   if (reason === "disk_full")
     return (
       <Badge tone="bad" title="It gives its agents to the others, and gets some again once there is room.">
@@ -269,14 +269,14 @@ type MoveProps = { agent: API.ClusterAgent; targets: Node[]; close: () => void; 
 
 /** Moves an agent to another server; the one with the fewest agents is offered first. */
 function Move({ agent: { id, name }, targets, close, done }: MoveProps) {
-  const [emptiest] = targets.toSorted((a, b) => a.agents - b.agents);
+  const [leastLoaded] = targets.toSorted((a, b) => a.agents - b.agents);
   const run = async ({ node }: { node: string }) => {
     await post(path("cluster", "agents", id, "move"), { node });
     showToast(`${name} is with ${targets.find((target) => target.id === node)?.name} now.`);
     void done();
   };
   return (
-    <FormDialog title={`Move ${name}`} close={close} action="Move" run={run} initial={{ node: emptiest.id }}>
+    <FormDialog title={`Move ${name}`} close={close} action="Move" run={run} initial={{ node: leastLoaded.id }}>
       {(form) => (
         <SelectField
           label="To"

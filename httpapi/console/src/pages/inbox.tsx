@@ -8,7 +8,7 @@ import { style } from "../parts/styles";
 import { Simulate } from "../parts/simulate";
 import { useColleagues } from "./inbox/assign";
 import { ContactPane } from "./inbox/contact";
-import { type Filters, myEmail, useConversations, whoOf } from "./inbox/conversations";
+import { type Filters, myEmail, useConversations, contactNameOf } from "./inbox/conversations";
 import { ConversationList } from "./inbox/list";
 import { Thread } from "./inbox/thread";
 import "../css/contacts.css"; // values that are changed in place
@@ -31,7 +31,7 @@ const conversationHref = (agent: string, conversation: string) =>
 
 /** Returns a message about conversations whose status has changed. */
 function statusMessage(status: string, count: number, first?: API.ConversationSummary): string {
-  const one = first ? `Conversation with ${whoOf(first)}` : "Conversation";
+  const one = first ? `Conversation with ${contactNameOf(first)}` : "Conversation";
   const subject = count > 1 ? plural(count, "conversation") : one;
   return `${subject} ${status === "snoozed" ? "snoozed until the next message" : status}`;
 }

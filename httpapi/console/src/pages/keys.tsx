@@ -9,7 +9,7 @@ import {
   session,
   setQuery,
   route,
-  strangersText,
+  anonymousAccessText,
   useQuery,
   type API,
 } from "../data";
@@ -41,7 +41,7 @@ const roles: [string, string][] = [
   ["owner", "Owner: can also manage roles and delete it"],
 ];
 
-const strangersOptions: [string, string][] = [
+const anonymousOptions: [string, string][] = [
   ["", "Choose…"],
   ["none", "No: they may do nothing"],
   ["viewer", "Yes: they may read and search it"],
@@ -50,11 +50,11 @@ const strangersOptions: [string, string][] = [
 const closingText =
   "The first key closes this server for good, at once: every program, this console included, then needs a key " +
   "or an identity, and revoking all keys doesn't reopen it. (A server started with --no-auth stays open.)";
-const heldReason =
+const inUseReason =
   "This tab uses it, and keys that it creates end with it. Replace it with another owner key, or on the server.";
 
 /** The ids of the key that this tab uses and of those above it, by which it was created. */
-function heldKeys(keys: API.Key[]) {
+function keysInUse(keys: API.Key[]) {
   const held: string[] = [];
   let current = keys.find(({ prefix }) => key.get().startsWith(prefix));
   while (current) {
@@ -71,7 +71,7 @@ export default function Keys() {
   const found = useQuery("keys", { limit: 50, offset });
   const { open, default_role: role, default_role_decided: decided } = session.value!;
   const first = open && found.data.value?.meta.total === 0;
-  const strangers = open && !first ? "" : strangersText(role);
+  const anonymousAccess = open && !first ? "" : anonymousAccessText(role);
   const openNewKey = async () => {
     const { agents } = await get("agents", { limit: 200 });
     openDialog((close) => (
@@ -79,7 +79,7 @@ export default function Keys() {
         close={close}
         first={first}
         asks={first && !decided}
-        strangers={strangers}
+        anonymousAccess={anonymousAccess}
         agents={agents}
         done={found.reload}
       />
@@ -103,10 +103,10 @@ export default function Keys() {
             <strong>This server is open: anyone who reaches it acts as owner.</strong>
           </p>
           <p>{closingText}</p>
-          {decided && <p>{strangers}</p>}
+          {decided && <p>{anonymousAccess}</p>}
         </div>
       )}
-      {!first && strangers && <p class="muted">{strangers}</p>}
+      {!first && anonymousAccess && <p class="muted">{anonymousAccess}</p>}
       <Load of={found}>
         {({ keys, meta }) => {
           if (!keys.length)
@@ -117,7 +117,7 @@ export default function Keys() {
             );
           return (
             <>
-              <Table rows={keys} keyOf={({ id }) => id} columns={columns(heldKeys(keys), found.reload)} />
+              <Table rows={keys} keyOf={({ id }) => id} columns={columns(keysInUse(keys), found.reload)} />
               <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
             </>
           );
@@ -145,7 +145,7 @@ function columns(held: string[], reload: () => Promise<void>): Column<API.Key>[]
         <>
           <Button
             disabled={held.includes(row.id)}
-            reason={heldReason}
+            reason={inUseReason}
             onClick={() => {
               openDialog((close) => <ReplaceKey replaced={row} close={close} reload={reload} />);
             }}
@@ -212,27 +212,27 @@ type NewKeyProps = {
   /** Whether strangers may read the default agent is to be decided with the key. */
   asks: boolean;
   /** What those can do who have no key. */
-  strangers: string;
+  anonymousAccess: string;
   agents: API.Agent[];
   done: () => Promise<void>;
 };
 
-function NewKey({ close, first, asks, strangers, agents, done }: NewKeyProps) {
+function NewKey({ close, first, asks, anonymousAccess, agents, done }: NewKeyProps) {
   const initial = {
     name: first ? "console" : "",
     role: first ? "owner" : "viewer",
     agents: "*",
     expires_at: "",
-    strangers: "",
+    anonymousAccess: "",
     sure: !first,
   };
-  const run = async ({ name, role, agents, expires_at, strangers }: typeof initial) => {
+  const run = async ({ name, role, agents, expires_at, anonymousAccess }: typeof initial) => {
     const created = await post("keys", {
       name,
       role,
       agents: [agents],
       expires_at: momentOf("expires_at", expires_at, deviceZone()),
-      default_role: strangers ? (strangers as "viewer" | "none") : undefined,
+      default_role: anonymousAccess ? (anonymousAccess as "viewer" | "none") : undefined,
     });
     if (first) key.set(created.key); // else this tab would be shut out
     const use = first ? " This tab uses it until the tab is closed." : "";
@@ -249,8 +249,8 @@ function NewKey({ close, first, asks, strangers, agents, done }: NewKeyProps) {
       action={first ? "Close the server and create the key" : "Create key"}
       run={run}
       initial={initial}
-      ready={({ sure, strangers }) =>
-        asks && strangers === "" ? "Choose what callers without a key may do." : sure || "Confirm that it closes."
+      ready={({ sure, anonymousAccess }) =>
+        asks && anonymousAccess === "" ? "Choose what callers without a key may do." : sure || "Confirm that it closes."
       }
     >
       {(form) => (
@@ -258,18 +258,18 @@ function NewKey({ close, first, asks, strangers, agents, done }: NewKeyProps) {
           {first ? (
             <div class="card warn stack">
               <p>{closingText}</p>
-              {!asks && <p>{strangers}</p>}
+              {!asks && <p>{anonymousAccess}</p>}
             </div>
           ) : (
-            <p class="muted">{strangers}</p>
+            <p class="muted">{anonymousAccess}</p>
           )}
           <NewKeyFields form={form} first={first} agents={agents} />
           {asks && (
             <SelectField
               label="May callers without a key read the agent default?"
-              options={strangersOptions}
+              options={anonymousOptions}
               hint="Its conversations and contacts included."
-              {...form.choice("strangers")}
+              {...form.choice("anonymousAccess")}
             />
           )}
           {first && (
@@ -290,7 +290,7 @@ type NewKeyValues = {
   role: string;
   agents: string;
   expires_at: string;
-  strangers: string;
+  anonymousAccess: string;
   sure: boolean;
 };
 

@@ -94,11 +94,11 @@ function useStatement(id: string, run: ReturnType<typeof useExecution>["run"]) {
   const askedParams = route.value.query.get("p") ?? "";
   const [text, setText] = useState(asked ?? (draft.value || example));
   const [params, setParams] = useState<Record<string, string>>(() => readAddress(askedParams));
-  const ranAddress = useRef("");
+  const executedAddress = useRef("");
   useEffect(() => {
     // the address changed, other than by a run
-    if (asked === null || location.hash === ranAddress.current) return;
-    ranAddress.current = location.hash;
+    if (asked === null || location.hash === executedAddress.current) return;
+    executedAddress.current = location.hash;
     setText(asked);
     const given = readAddress(askedParams);
     setParams(given);
@@ -111,7 +111,7 @@ function useStatement(id: string, run: ReturnType<typeof useExecution>["run"]) {
   /** Runs a statement and puts it into the address. */
   const start = (query = text, given = params) => {
     const address = addressOf(id, query, given);
-    ranAddress.current = address;
+    executedAddress.current = address;
     go(address);
     void run(query, given);
   };

@@ -9,7 +9,7 @@ import { loadCatalog } from "../editor/catalog";
 import { style } from "../parts/styles";
 import { GraphPreview } from "../parts/graph-preview";
 import { emptyValues, TemplateFields } from "../workflows/templatefields";
-import { LastSteps, type Made } from "../workflows/laststeps";
+import { LastSteps, type CreatedRecords } from "../workflows/laststeps";
 import "../css/nodes.css";
 import "../css/templates.css";
 
@@ -28,7 +28,7 @@ const platforms: Record<string, string> = {
   sms: "SMS",
   email: "Email",
 };
-const needWord = (need: string) =>
+const needLabel = (need: string) =>
   need === "model" ? "Model" : need === "browser" ? "Browser" : (platforms[need.replace("gateway:", "")] ?? need);
 
 const templatesAt = (id = "") => href(agentId.value, "workflows", "templates", ...(id ? [id] : []));
@@ -80,7 +80,7 @@ function Gallery({ templates }: { templates: Template[] }) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (t: Template) =>
     words.every((w) =>
-      `${t.name} ${t.summary} ${t.group} ${t.needs.map(needWord).join(" ")}`.toLowerCase().includes(w),
+      `${t.name} ${t.summary} ${t.group} ${t.needs.map(needLabel).join(" ")}`.toLowerCase().includes(w),
     );
   const shown = templates.filter(fits);
   return (
@@ -115,7 +115,7 @@ function Gallery({ templates }: { templates: Template[] }) {
                 <span class="muted small">{t.summary}</span>
                 <span class="row template-needs">
                   {t.needs.map((n) => (
-                    <Badge key={n}>{needWord(n)}</Badge>
+                    <Badge key={n}>{needLabel(n)}</Badge>
                   ))}
                 </span>
               </span>
@@ -132,7 +132,7 @@ function Gallery({ templates }: { templates: Template[] }) {
   );
 }
 
-function madeOf(query: URLSearchParams): Made | undefined {
+function createdRecordsOf(query: URLSearchParams): CreatedRecords | undefined {
   const workflow = query.get("workflow");
   return workflow
     ? {
@@ -145,7 +145,7 @@ function madeOf(query: URLSearchParams): Made | undefined {
 }
 
 function Setup({ template }: { template: Template }) {
-  const made = madeOf(route.value.query);
+  const made = createdRecordsOf(route.value.query);
   return (
     <div class="page">
       <p class="crumb">
@@ -159,7 +159,7 @@ function Setup({ template }: { template: Template }) {
       <p class="muted">{template.summary}</p>
       <div class="template-setup">
         {made ? (
-          <LastSteps made={made} />
+          <LastSteps created={made} />
         ) : mayEdit.value ? (
           <SetupForm template={template} />
         ) : (

@@ -46,7 +46,7 @@ import "../css/activity.css";
 
 export const styles = style("./webhooks.css");
 
-const webhooksAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "webhooks", ...more);
+const subscriptionsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "webhooks", ...more);
 /** Shows the secret of a webhook once. */
 const showSecret = (secret: string) =>
   showOnce("Secret", "Deliveries are signed with it (Standard Webhooks). It's shown only once.", secret);
@@ -54,11 +54,11 @@ const showSecret = (secret: string) =>
 /** The page of webhooks: the list, or the webhook of the address. */
 export default function Webhooks() {
   const [id] = route.value.rest;
-  return id ? <WebhookPage key={id} id={id} /> : <WebhookList />;
+  return id ? <SubscriptionPage key={id} id={id} /> : <SubscriptionList />;
 }
 
 async function openCreated(webhook: API.Webhook | API.SecretWebhookDetails) {
-  invalidate(webhooksAt());
+  invalidate(subscriptionsAt());
   go(href(agentId.value, "webhooks", webhook.id));
   if ("secret" in webhook) await showSecret(webhook.secret);
 }
@@ -66,14 +66,14 @@ async function openCreated(webhook: API.Webhook | API.SecretWebhookDetails) {
 /** From how many webhooks on the list has a search. */
 const minSearched = 5;
 
-function WebhookList() {
+function SubscriptionList() {
   const { query } = route.value;
   const search = query.get("q") ?? "";
   const offset = Number(query.get("offset")) || 0;
-  const found = useQuery(webhooksAt(), { search, limit: 50, offset });
+  const found = useQuery(subscriptionsAt(), { search, limit: 50, offset });
   useFollow("webhook", found.reload);
   const create = () => {
-    openDialog((close) => <EditWebhook close={close} done={openCreated} />);
+    openDialog((close) => <EditSubscription close={close} done={openCreated} />);
   };
   const add = mayEdit.value && (
     <Button kind="primary" icon="Plus" onClick={create}>
@@ -104,7 +104,7 @@ function WebhookList() {
             <>
               <ul class="sources">
                 {webhooks.map((webhook) => (
-                  <WebhookRow key={webhook.id} webhook={webhook} />
+                  <SubscriptionRow key={webhook.id} webhook={webhook} />
                 ))}
               </ul>
               <Pager meta={meta} go={(to) => setQuery({ offset: to || null })} />
@@ -125,14 +125,14 @@ function summaryOf(events: string[]) {
   return events.slice(0, maxListedEvents).join(", ") + (others > 0 ? ` and ${others} more` : "");
 }
 
-type WebhookProps = { webhook: API.Webhook };
+type SubscriptionProps = { webhook: API.Webhook };
 
-function WebhookState({ webhook: { active, failure_count } }: WebhookProps) {
+function SubscriptionState({ webhook: { active, failure_count } }: SubscriptionProps) {
   if (!active) return <Badge tone="warn">off</Badge>;
   return failure_count > 0 ? <Badge tone="bad">failing</Badge> : <Badge tone="good">active</Badge>;
 }
 
-function WebhookRow({ webhook }: WebhookProps) {
+function SubscriptionRow({ webhook }: SubscriptionProps) {
   const { id, url, events, last_delivery_at, last_status, failure_count } = webhook;
   return (
     <li class="source-row">
@@ -155,25 +155,25 @@ function WebhookRow({ webhook }: WebhookProps) {
         </p>
         {failure_count > 0 && <p class="issue small">{plural(failure_count, "failed attempt")} in a row</p>}
       </div>
-      <WebhookState webhook={webhook} />
+      <SubscriptionState webhook={webhook} />
     </li>
   );
 }
 
-type EditWebhookProps = {
+type EditSubscriptionProps = {
   /** The webhook to change; without one a new one is created. */
   stored?: API.Webhook;
   close: () => void;
   done: (webhook: API.Webhook | API.SecretWebhookDetails) => unknown;
 };
 
-function EditWebhook({ stored, close, done }: EditWebhookProps) {
+function EditSubscription({ stored, close, done }: EditSubscriptionProps) {
   const run = async (values: { url: string; events: string[] }) => {
     if (!values.events.length) {
       const issue = "Choose at least one event.";
       throw new ApiError(400, { error: { message: issue, details: { field: "events", issue } } });
     }
-    const saved = await (stored ? put(webhooksAt(stored.id), values) : post(webhooksAt(), values));
+    const saved = await (stored ? put(subscriptionsAt(stored.id), values) : post(subscriptionsAt(), values));
     void Promise.resolve(done(saved)).catch(showToast);
   };
   return (
@@ -207,17 +207,17 @@ function EditWebhook({ stored, close, done }: EditWebhookProps) {
   );
 }
 
-function WebhookPage({ id }: { id: string }) {
-  const found = useQuery(webhooksAt(id));
+function SubscriptionPage({ id }: { id: string }) {
+  const found = useQuery(subscriptionsAt(id));
   const [delivery, setDelivery] = useState<API.Delivery>();
   useFollow("webhook", found.reload);
   const test = async () => {
     setDelivery(undefined);
-    setDelivery(await post(webhooksAt(id, "test")));
+    setDelivery(await post(subscriptionsAt(id, "test")));
     await found.reload();
   };
   const setActive = async (active: boolean) => {
-    await put(webhooksAt(id), { active });
+    await put(subscriptionsAt(id), { active });
     await found.reload();
   };
   return (
@@ -246,7 +246,7 @@ function WebhookPage({ id }: { id: string }) {
   );
 }
 
-type HeadProps = WebhookProps & {
+type HeadProps = SubscriptionProps & {
   test: () => Promise<void>;
   setActive: (active: boolean) => Promise<void>;
   reload: () => Promise<void>;
@@ -254,14 +254,14 @@ type HeadProps = WebhookProps & {
 
 function Head({ webhook, test, setActive, reload }: HeadProps) {
   const edit = () => {
-    openDialog((close) => <EditWebhook stored={webhook} close={close} done={reload} />);
+    openDialog((close) => <EditSubscription stored={webhook} close={close} done={reload} />);
   };
   return (
     <div class="page-head">
       <h1 class="grow" tabIndex={-1}>
         <Name>{webhook.url}</Name>
       </h1>
-      <WebhookState webhook={webhook} />
+      <SubscriptionState webhook={webhook} />
       {mayEdit.value && (
         <>
           <Button icon="Zap" kind="primary" onClick={test}>
@@ -284,7 +284,7 @@ function menuItems({ id, active }: API.Webhook, setActive: (active: boolean) => 
       text: "For one day, deliveries are signed with both secrets, so nothing is lost while you switch.",
       action: "Create",
       run: async () => {
-        const { secret } = await post(webhooksAt(id, "rotate"));
+        const { secret } = await post(subscriptionsAt(id, "rotate"));
         void showSecret(secret);
       },
     });
@@ -294,8 +294,8 @@ function menuItems({ id, active }: API.Webhook, setActive: (active: boolean) => 
       text: "Nothing more is delivered to it, and its delivery log is deleted.",
       action: "Delete",
       run: async () => {
-        await remove(webhooksAt(id));
-        invalidate(webhooksAt());
+        await remove(subscriptionsAt(id));
+        invalidate(subscriptionsAt());
         go(href(agentId.value, "webhooks"));
       },
     });

@@ -290,7 +290,7 @@ const scenes: Record<string, { state: State; messages: Message[] }> = {
 };
 
 /** What the service would give the widget for the values of the form. */
-function lookOf(values: Partial<WidgetValues>) {
+function appearanceOf(values: Partial<WidgetValues>) {
   const valueOf = (name: keyof typeof widgetDefaults) => values[name] || widgetDefaults[name];
   const allowsFiles = String(values.files ?? widgetDefaults.files) !== "false";
   return {
@@ -323,7 +323,7 @@ function Preview({ values }: { values: Partial<WidgetValues> }) {
       <div class="widget-frame" inert aria-hidden="true">
         <View
           key={scene}
-          look={lookOf(values)}
+          look={appearanceOf(values)}
           {...scenes[scene]}
           partial=""
           send={() => showToast("")}

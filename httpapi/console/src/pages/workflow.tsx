@@ -1,6 +1,6 @@
 // A workflow in its editor, or one of its executions.
 import { Canvas } from "../editor/components";
-import { later } from "../parts/later";
+import { lazy } from "../parts/lazy";
 import { style } from "../parts/styles";
 import { Skeleton } from "../ui";
 import "../css/editor.css";
@@ -11,8 +11,8 @@ const Loading = () => (
     <Skeleton lines={6} title="Workflow" />
   </div>
 );
-const EditorPage = later(() => import("../editor/editor").then((m) => m.EditorPage), Loading);
-const ExecutionPage = later(() => import("../execution/execution").then((m) => m.ExecutionPage), Loading);
+const EditorPage = lazy(() => import("../editor/editor").then((m) => m.EditorPage), Loading);
+const ExecutionPage = lazy(() => import("../execution/execution").then((m) => m.ExecutionPage), Loading);
 export const styles = style("./workflow.css");
 
 export default function Workflow({ workflow, execution }: { workflow?: string; execution?: string }) {

@@ -42,7 +42,7 @@ import { style } from "../parts/styles";
 import { Executions } from "../workflows/executions";
 import { Execute } from "../workflows/execute";
 import { NewWorkflow } from "../workflows/new";
-import { triggerWords } from "../workflows/words";
+import { triggerLabels } from "../workflows/triggerlabels";
 import "../css/workflows.css";
 
 export const styles = style("./workflows.css");
@@ -361,7 +361,7 @@ function LiveSwitch({ workflow: { id, name, status }, changed }: Pick<RowProps, 
 
 function RowFacts({ workflow, nextRun }: RowProps) {
   const { triggers, description, version, updated_at } = workflow;
-  const texts = [triggerWords(triggers), description].filter(Boolean);
+  const texts = [triggerLabels(triggers), description].filter(Boolean);
   return (
     <p class="muted small">
       {texts.map((text) => (

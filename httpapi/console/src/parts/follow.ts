@@ -14,10 +14,10 @@ export function useFollow(kind: string, run: () => unknown, on = true) {
         void run();
       }, 500);
     };
-    const offs = [onChange(kind, throttledRun), onReset(throttledRun)];
+    const unsubscribers = [onChange(kind, throttledRun), onReset(throttledRun)];
     return () => {
       clearTimeout(due);
-      offs.forEach((off) => off());
+      unsubscribers.forEach((off) => off());
     };
   }, [kind, run, on]);
 }

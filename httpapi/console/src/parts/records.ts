@@ -1,30 +1,30 @@
 // The records that an event is about: what they are called, and where they are.
 import { agentId, href } from "../data";
 
-type Thing = { id?: string; name?: string; title?: string };
-type Failed = Thing & { error?: { message?: string } | null };
+type NamedRecord = { id?: string; name?: string; title?: string };
+type Failed = NamedRecord & { error?: { message?: string } | null };
 /** What an event says of the records that it is about. */
 export type EventData = {
   message?: { content?: string };
-  conversation?: Thing & { status?: string; gateway_id?: string };
-  contact?: Thing;
+  conversation?: NamedRecord & { status?: string; gateway_id?: string };
+  contact?: NamedRecord;
   execution?: Failed;
-  workflow?: Thing;
+  workflow?: NamedRecord;
   source?: Failed;
   takeover?: { reason?: string };
-  schedule?: Thing;
-  task?: Thing;
-  session?: Thing;
-  gateway?: Thing & { last_error?: string };
+  schedule?: NamedRecord;
+  task?: NamedRecord;
+  session?: NamedRecord;
+  gateway?: NamedRecord & { last_error?: string };
   table?: string;
-  row?: Thing;
-  agent?: Thing;
+  row?: NamedRecord;
+  agent?: NamedRecord;
 };
 
 /** One line about an event. */
 export function aboutRecord({ type, data }: { type: string; data?: EventData | null }): string {
   const d = data ?? {};
-  const name = (r?: Thing) => r?.name ?? r?.title ?? r?.id ?? "";
+  const name = (r?: NamedRecord) => r?.name ?? r?.title ?? r?.id ?? "";
   if (d.message) return [name(d.contact), d.message.content].filter(Boolean).join(": ");
   if (d.execution) return [name(d.workflow), d.execution.error?.message].filter(Boolean).join(": ");
   if (d.source) return [name(d.source), d.source.error?.message].filter(Boolean).join(": ");
@@ -44,7 +44,7 @@ export function aboutRecord({ type, data }: { type: string; data?: EventData | n
 export function recordLinks({ data }: { data?: EventData | null }): [title: string, to: string][] {
   const d = data ?? {};
   const id = agentId.value;
-  const found: [Thing | undefined, string, (string | undefined)[]][] = [
+  const found: [NamedRecord | undefined, string, (string | undefined)[]][] = [
     [
       d.conversation,
       "Conversation",

@@ -16,7 +16,7 @@ export const wasStopped = (s: API.Source) => s.error?.code === "STOPPED";
 
 const isCrawl = (s: API.Source) => s.type === "crawl" || s.type === "url";
 
-function whatStops(s: API.Source): string {
+function stopSummary(s: API.Source): string {
   if (wasStopped(s)) return "Pages that are not indexed yet are found by words only, or not at all.";
   if (isCrawl(s)) return "No further pages are fetched. Those that were read stay and can be searched.";
   return "What was read so far stays. Read it again later to complete it.";
@@ -26,7 +26,7 @@ function whatStops(s: API.Source): string {
 export const stopSource = (s: API.Source) =>
   confirm({
     title: `Stop ${s.name}`,
-    text: whatStops(s),
+    text: stopSummary(s),
     action: wasStopped(s) ? "Stop indexing" : "Stop",
     run: async () => {
       await post(path("agents", agentId.value, "sources", s.id, "stop"));

@@ -18,7 +18,7 @@ function format(zone: string | undefined, options: Intl.DateTimeFormatOptions, l
 }
 
 /** What a zone's clocks show at a moment. */
-export function wallOf(time: string | number | Date, zone: string): string {
+export function wallTimeOf(time: string | number | Date, zone: string): string {
   const parts = format(
     zone,
     { year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit" },
@@ -33,7 +33,7 @@ const utc = (wall: string) => Date.parse(`${wall.slice(0, 16)}:00Z`);
 /** When a zone's clocks show a wall time; one that they skip is moved by what is skipped. */
 export function instantOf(wall: string, zone: string): Date {
   const shown = utc(wall);
-  const offset = (at: number) => utc(wallOf(at, zone)) - at;
+  const offset = (at: number) => utc(wallTimeOf(at, zone)) - at;
   const before = offset(shown - 15 * 3_600_000);
   const after = offset(shown + 15 * 3_600_000);
   const at = shown - before;

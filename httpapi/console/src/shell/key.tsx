@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 
-import { key, session, strangersText, useKey } from "../data";
+import { key, session, anonymousAccessText, useKey } from "../data";
 import { Button, Dialog, TextField } from "../ui";
 
 function KeyForm({ done }: { done?: () => void }) {
@@ -47,7 +47,9 @@ export function KeyDialog({ close }: { close: () => void }) {
   return (
     <Dialog title="API key" close={close}>
       <p class="muted">
-        {session.value?.open ? "This server is open: no key is needed." : strangersText(session.value?.default_role)}
+        {session.value?.open
+          ? "This server is open: no key is needed."
+          : anonymousAccessText(session.value?.default_role)}
       </p>
       <KeyForm done={close} />
     </Dialog>

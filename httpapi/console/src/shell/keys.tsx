@@ -1,11 +1,11 @@
 // Keys of the whole console: Ctrl+K finds, g and a letter goes, / searches, ? lists them.
 import { href, rememberedAgent, route } from "../data";
 import { openDialog, showToast } from "../ui";
-import { loadPalette, paletteOpen } from "./later";
+import { loadPalette, paletteOpen } from "./lazy";
 import { sections } from "./sections";
 
 const goTime = 1200;
-let goUntil = 0;
+let chordUntil = 0;
 
 const typing = (el: Element | null) =>
   el instanceof HTMLElement && (el.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(el.tagName));
@@ -27,8 +27,8 @@ export function startKeys() {
       document.querySelector("dialog[open]")
     )
       return;
-    if (Date.now() < goUntil) {
-      goUntil = 0;
+    if (Date.now() < chordUntil) {
+      chordUntil = 0;
       const found = sections.find((s) => s.key === e.key);
       if (found) {
         e.preventDefault();
@@ -36,7 +36,7 @@ export function startKeys() {
       }
       return;
     }
-    if (e.key === "g") goUntil = Date.now() + goTime;
+    if (e.key === "g") chordUntil = Date.now() + goTime;
     else if (e.key === "?")
       void loadPalette().then(
         ({ KeyList }) => openDialog((close) => <KeyList sections={sections} close={close} />),

@@ -6,7 +6,7 @@ import {
   agent,
   agentId,
   counts,
-  forgetAll,
+  clearCache,
   go,
   href,
   key,
@@ -42,7 +42,7 @@ import { AgentSwitcher } from "./switcher";
 import { KeyCard, KeyDialog } from "./key";
 import { startKeys } from "./keys";
 import { keepFocus, Page } from "./page";
-import { LaterPalette, LaterTray, loadPalette, loadTray, paletteOpen, startFocus } from "./later";
+import { LazyPalette, LazyTray, loadPalette, loadTray, paletteOpen, startFocus } from "./lazy";
 import { mainSections, moved, railOf, sections } from "./sections";
 import { nextTheme, theme } from "./theme";
 
@@ -83,7 +83,7 @@ export function Shell() {
         <Toasts />
       </div>
       <BottomBar />
-      {paletteOpen.value && <LaterPalette />}
+      {paletteOpen.value && <LazyPalette />}
       <Dialogs />
     </div>
   );
@@ -264,7 +264,7 @@ function RailFooter() {
           open
         </Badge>
       )}
-      <LaterTray />
+      <LazyTray />
       <span class="grow" />
       <button
         type="button"
@@ -344,7 +344,7 @@ function Banner() {
     () =>
       effect(() => {
         if (online.value) {
-          if (sessionError.value) forgetAll();
+          if (sessionError.value) clearCache();
           else reloadFailed();
         }
       }),

@@ -3,7 +3,7 @@
 // otherwise the entry stays as "spent": the next one uses it, and Back skips it.
 import { useLayoutEffect, useRef } from "preact/hooks";
 
-type Layer = { close: () => void; firm?: boolean; page: string };
+type Layer = { close: () => void; persistent?: boolean; page: string };
 
 const layers: Layer[] = [];
 const page = () => location.hash.split("?", 1)[0];
@@ -25,23 +25,26 @@ addEventListener("popstate", () => {
   const left = layers.filter((l) => l.page !== page());
   const back = history.state?.under;
   if (left.length || (back && layers.length)) {
-    for (const l of left.length ? left : layers.slice(-1)) if (!l.firm) l.close();
+    for (const l of left.length ? left : layers.slice(-1)) if (!l.persistent) l.close();
   } else if (back && last === "spent") history.back();
   settle();
 });
 
 /** Calls close when a person goes back, or to another page; not while it is firm, and never with off. */
-export function useBack(close: () => void, { firm, off }: { firm?: boolean; off?: boolean } = {}) {
+export function useBack(
+  close: () => void,
+  { persistent, disabled }: { persistent?: boolean; disabled?: boolean } = {},
+) {
   const latest = useRef(close);
   latest.current = close;
   useLayoutEffect(() => {
-    if (off) return;
-    const layer: Layer = { close: () => latest.current(), firm, page: page() };
+    if (disabled) return;
+    const layer: Layer = { close: () => latest.current(), persistent, page: page() };
     layers.push(layer);
     settle();
     return () => {
       layers.splice(layers.indexOf(layer), 1);
       settle();
     };
-  }, [firm, off]);
+  }, [persistent, disabled]);
 }

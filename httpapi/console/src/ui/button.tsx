@@ -16,7 +16,7 @@ type Props = {
   disabled?: boolean;
   /** Why it is disabled, shown on hover. */
   reason?: string;
-  /** May take time: the button rests meanwhile, and a failure is told. */
+  /** May take time: the button is disabled meanwhile, and a failure is shown as a toast. */
   onClick?: () => unknown;
   submit?: boolean;
   class?: string;

@@ -14,7 +14,7 @@ export function Dialog({
   close,
   children,
   wide,
-  firm,
+  persistent,
   held,
   more = wide ? "wide" : "",
 }: {
@@ -22,13 +22,13 @@ export function Dialog({
   close: () => void;
   children: ComponentChildren;
   wide?: boolean;
-  firm?: boolean;
+  persistent?: boolean;
   /** A click beside it does not close it, as something was typed into it. */
   held?: boolean;
   /** A class of its own. */ more?: string;
 }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useBack(close, { firm });
+  useBack(close, { persistent });
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const el = ref.current!;
@@ -48,20 +48,20 @@ export function Dialog({
       aria-label={title}
       onCancel={(e) => {
         e.preventDefault();
-        if (!firm) close();
+        if (!persistent) close();
       }}
       onKeyDown={(e) => {
         e.stopPropagation();
-        if (firm && e.key === "Escape") e.preventDefault();
+        if (persistent && e.key === "Escape") e.preventDefault();
       }}
       onMouseDown={(e) => {
-        if (e.target === ref.current && !firm && !held) close();
+        if (e.target === ref.current && !persistent && !held) close();
       }}
     >
       <div class="dialog-frame">
         <header class="row">
           <h2 class="grow">{title}</h2>
-          {!firm && <Button kind="quiet" icon="X" label="Close" onClick={close} />}
+          {!persistent && <Button kind="quiet" icon="X" label="Close" onClick={close} />}
         </header>
         {children}
       </div>
@@ -82,7 +82,7 @@ export function Drawer({
   addressed?: boolean;
 }) {
   const ref = useRef<HTMLElement>(null);
-  useBack(close, { off: addressed });
+  useBack(close, { disabled: addressed });
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     const el = ref.current!;

@@ -103,7 +103,7 @@ export function showOnce(title: string, text: ComponentChildren, secret: string)
           close();
           done();
         }}
-        firm
+        persistent
       >
         <p>{text}</p>
         <CopyField label="Secret" text={secret} />

@@ -67,7 +67,7 @@ type Props = {
 };
 
 /** Black or white, whichever is easier to read on a color. */
-export function inkOn(color: string) {
+export function textColorOn(color: string) {
   const [r, g, b] = [1, 3, 5].map((i) => {
     const c = parseInt(color.slice(i, i + 2), 16) / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
@@ -170,7 +170,7 @@ export function View(props: Props) {
   return (
     <section
       class="sw"
-      style={{ "--sw-color": look.color, "--sw-ink": inkOn(look.color) }}
+      style={{ "--sw-color": look.color, "--sw-ink": textColorOn(look.color) }}
       aria-label={look.title}
       onDragOver={(e) => e.preventDefault()}
       onDrop={(e) => {

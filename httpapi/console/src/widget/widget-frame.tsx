@@ -4,7 +4,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { View, type Look, type MarkdownType, type Message, type State } from "./view";
-import { follow, getFile, type Heard, keep, post, postForm, WireError } from "./wire";
+import { follow, getFile, type ChatEvent, storage, post, postForm, RequestError } from "./api";
 import "./view.css";
 import { language, loadWords, words } from "./words";
 
@@ -28,10 +28,10 @@ addEventListener("message", (e) => {
   if (kind === "begin" || kind === "user") {
     page = e.origin;
     user = { user: e.data.user || undefined, userHash: e.data.userHash || undefined };
-    if (keep.get("user") !== (user.user ?? "")) {
+    if (storage.get("user") !== (user.user ?? "")) {
       // another person uses the browser now
-      keep.set("token", "");
-      keep.set("user", "");
+      storage.set("token", "");
+      storage.set("user", "");
     }
   }
   if (kind === "ticket") onTicket?.(e.data);
@@ -45,21 +45,21 @@ const postToPage = (kind: string, more = {}) => {
 
 /** Gets a token for the conversation in exchange for a ticket of the page. */
 async function authenticate() {
-  if (keep.get("token")) return;
+  if (storage.get("token")) return;
   const given = await new Promise<Ticket>((resolve) => {
     onTicket = resolve;
     postToPage("ticket?");
     setTimeout(() => resolve({ failed: 0 }), 20_000);
   });
-  if (!given.ticket) throw new WireError(given.failed || 0, words.unreachable, 0);
+  if (!given.ticket) throw new RequestError(given.failed || 0, words.unreachable, 0);
   const response = await post("session", {
     ticket: given.ticket,
     origin: page,
     ...(user.user ? { user: user.user, user_hash: user.userHash ?? "" } : {}),
   });
   const answer = await response.json();
-  keep.set("token", answer.token);
-  keep.set("user", answer.user ?? "");
+  storage.set("token", answer.token);
+  storage.set("user", answer.user ?? "");
 }
 
 const newId = () =>
@@ -104,7 +104,7 @@ function useConversation() {
     let timer: ReturnType<typeof setTimeout>;
     let open: AbortController | undefined;
     let failures = 0;
-    const onEvent = ({ event, data }: Heard) => {
+    const onEvent = ({ event, data }: ChatEvent) => {
       failures = 0;
       setTrouble("");
       if (event === "hello") setLook(data);
@@ -129,7 +129,7 @@ function useConversation() {
         if (controller.signal.aborted) return;
         const error = failureOf(thrown);
         if (error.status === 401) {
-          keep.set("token", "");
+          storage.set("token", "");
           last.current = 0;
           setMessages([]);
         }
@@ -178,10 +178,12 @@ function useConversation() {
 
 /** What was thrown as an error of the server; its status is 0 if it was none. */
 const failureOf = (thrown: unknown) =>
-  thrown instanceof WireError ? thrown : new WireError(0, thrown instanceof Error ? thrown.message : String(thrown), 0);
+  thrown instanceof RequestError
+    ? thrown
+    : new RequestError(0, thrown instanceof Error ? thrown.message : String(thrown), 0);
 
 /** Why a message was not sent. */
-function failureText(error: WireError) {
+function failureText(error: RequestError) {
   if (error.status === 429) return words.tooMuch(error.retryAfter);
   return error.status >= 400 && error.status < 500 ? error.message : words.notSent;
 }
@@ -303,8 +305,8 @@ function Frame() {
       partial={c.partial}
       trouble={c.trouble}
       Markdown={Markdown}
-      draft={keep.get("draft")}
-      keepDraft={(text) => keep.set("draft", text)}
+      draft={storage.get("draft")}
+      keepDraft={(text) => storage.set("draft", text)}
       {...sending}
       getFile={getFile}
       giveEmail={async (email) => {

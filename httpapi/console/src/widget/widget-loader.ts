@@ -11,7 +11,7 @@
   let frame: HTMLIFrameElement | undefined;
   let shown = false; // as the page or the visitor last asked, even before it is drawn
   let drawn = false;
-  let begun = false;
+  let frameLoaded = false;
 
   const style = `
     :host { all: initial; }
@@ -33,7 +33,7 @@
   const bubble = "M21 11.5a8.4 8.4 0 0 1-12 7.6L3 21l1.9-6a8.5 8.5 0 1 1 16.1-3.5Z";
 
   /** Black or white, whichever is easier to read on a color. */
-  function inkOn(color: string) {
+  function textColorOn(color: string) {
     const [r, g, b] = [1, 3, 5].map((i) => {
       const c = parseInt(color.slice(i, i + 2), 16) / 255;
       return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
@@ -60,7 +60,7 @@
     button.append(svg, badge);
     button.onclick = () => show(!shown);
     host.style.setProperty("--color", color);
-    host.style.setProperty("--ink", inkOn(color));
+    host.style.setProperty("--ink", textColorOn(color));
     shadow.append(button);
     document.body.append(host);
     drawn = true;
@@ -69,7 +69,7 @@
 
   /** Sends the frame a message, which no other page receives. */
   const postToFrame = (message: object) => {
-    if (begun) frame?.contentWindow?.postMessage({ satchel: true, ...message }, at.origin);
+    if (frameLoaded) frame?.contentWindow?.postMessage({ satchel: true, ...message }, at.origin);
   };
 
   function show(on: boolean) {
@@ -79,7 +79,7 @@
       frame = document.createElement("iframe");
       frame.title = button.ariaLabel ?? "";
       frame.onload = () => {
-        begun = true;
+        frameLoaded = true;
         postToFrame({ kind: "begin", ...options });
         postToFrame({ kind: shown ? "shown" : "hidden" });
       };
@@ -96,7 +96,7 @@
   }
 
   /** Asks for what lets the frame begin a conversation. Browsers say by themselves of which page they are. */
-  async function giveTicket() {
+  async function sendTicket() {
     try {
       const answer = await fetch(`${at.href}/ticket`, { method: "POST", credentials: "omit" });
       postToFrame({ kind: "ticket", ...(answer.ok ? await answer.json() : { failed: answer.status }) });
@@ -107,7 +107,7 @@
 
   addEventListener("message", (e) => {
     if (!frame || e.source !== frame.contentWindow || e.origin !== at.origin || e.data?.satchel !== true) return;
-    if (e.data.kind === "ticket?") void giveTicket();
+    if (e.data.kind === "ticket?") void sendTicket();
     if (e.data.kind === "close") show(false);
     if (e.data.kind === "unread") {
       badge.hidden = !(e.data.count > 0);

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { agentId, type API, href, onChange, path, route, setQuery, useQuery } from "../data";
 import { ExportMenu, pagesOf } from "../parts/export";
 import { Badge, Button, type Column, Empty, Load, Moment, Name, Pager, span, Table, When } from "../ui";
-import { triggerWord } from "./words";
+import { triggerLabel } from "./triggerlabels";
 
 const pageSize = 50;
 
@@ -167,7 +167,7 @@ function ExecutionTable({ executions, workflows, waitingIds, exact }: ExecutionT
       cell: ({ started_at, created_at }) =>
         exact ? <Moment time={started_at ?? created_at} /> : <When time={started_at ?? created_at} />,
     },
-    { title: "Trigger", cell: ({ trigger }) => <bdi>{triggerWord(trigger)}</bdi> },
+    { title: "Trigger", cell: ({ trigger }) => <bdi>{triggerLabel(trigger)}</bdi> },
     { title: "Took", class: "number", cell: took },
   ];
   return <Table rows={executions} keyOf={(execution) => execution.id} open={hrefOf} columns={columns} />;

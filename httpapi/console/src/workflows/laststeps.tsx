@@ -8,43 +8,43 @@ import { Button, CopyButton, ErrorCard, Icon, type IconName, Name, Skeleton, sho
 const agentPath = <const M extends string[]>(...more: M) => path("agents", agentId.value, ...more);
 
 /** The ids of what a template was set up as, in the address. */
-export type Made = { workflow: string; gateways: string[]; sources: string[]; schedules: string[] };
+export type CreatedRecords = { workflow: string; gateways: string[]; sources: string[]; schedules: string[] };
 
 type Records = { workflow: API.Workflow; gateways: API.Gateway[]; sources: API.Source[]; schedules: API.Schedule[] };
 
-async function loadRecords(made: Made): Promise<Records> {
+async function loadRecords(created: CreatedRecords): Promise<Records> {
   const getAll = <const K extends string>(kind: K, ids: string[]) =>
     Promise.all(ids.map((id) => get(agentPath(kind, id))));
   const [workflow, gateways, sources, schedules] = await Promise.all([
-    get(agentPath("workflows", made.workflow)),
-    getAll("gateways", made.gateways),
-    getAll("sources", made.sources),
-    getAll("schedules", made.schedules),
+    get(agentPath("workflows", created.workflow)),
+    getAll("gateways", created.gateways),
+    getAll("sources", created.sources),
+    getAll("schedules", created.schedules),
   ]);
   return { workflow, gateways, sources, schedules };
 }
 
 /** The last steps of the records that a template made. */
-export function LastSteps({ made }: { made: Made }) {
+export function LastSteps({ created }: { created: CreatedRecords }) {
   const [records, setRecords] = useState<Records>();
   const [error, setError] = useState<Error>();
   const load = async () => {
     try {
       setError(undefined);
-      setRecords(await loadRecords(made));
+      setRecords(await loadRecords(created));
     } catch (thrown) {
       setError(asError(thrown));
     }
   };
   useEffect(() => {
     void load();
-  }, [made.workflow]);
+  }, [created.workflow]);
   useEffect(
     () =>
       onChange("source", ({ id }) => {
-        if (made.sources.includes(id)) void load();
+        if (created.sources.includes(id)) void load();
       }),
-    [made.workflow],
+    [created.workflow],
   );
   if (error) return <ErrorCard error={error} retry={load} />;
   if (!records) return <Skeleton />;
@@ -90,7 +90,7 @@ function Steps({ records, load }: StepsProps) {
         {sources.map((source) => (
           <SourceStep key={source.id} source={source} />
         ))}
-        {trigger.event === "webhook" && <WebhookStep workflow={workflow} live={live} />}
+        {trigger.event === "webhook" && <IncomingWebhookStep workflow={workflow} live={live} />}
         {live ? <Step state="done" icon="Zap" title="Go live" /> : <GoLiveStep records={records} load={load} />}
       </ol>
       <div class="row">
@@ -239,7 +239,7 @@ function TokenForm({ token, setToken, verify }: TokenFormProps) {
   );
 }
 
-function WebhookStep({ workflow, live }: { workflow: API.Workflow; live: boolean }) {
+function IncomingWebhookStep({ workflow, live }: { workflow: API.Workflow; live: boolean }) {
   const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
   return (
     <Step state="open" icon="Webhook" title="Call the webhook">

@@ -2,14 +2,14 @@ import { setQuery } from "../../data";
 import { Button } from "../../ui";
 import { DateTimeField, wallIssue } from "../../parts/timefield";
 import { useTyped } from "../../parts/typed";
-import { deviceZone, instantOf, wallOf } from "../../parts/zone";
+import { deviceZone, instantOf, wallTimeOf } from "../../parts/zone";
 
 type LimitProps = { label: string; name: "from" | "to"; time: string; usual: string };
 
 /** A limit of the times, in the reader's own zone, kept in the address. */
 function TimeLimit({ label, name, time, usual }: LimitProps) {
   const zone = deviceZone();
-  const [wall, setWall] = useTyped(isNaN(Date.parse(time)) ? "" : wallOf(time, zone), String);
+  const [wall, setWall] = useTyped(isNaN(Date.parse(time)) ? "" : wallTimeOf(time, zone), String);
   const set = (entered: string) => {
     setWall(entered, entered);
     if (wallIssue(entered)) return;

@@ -17,7 +17,7 @@ import {
   TextField,
 } from "../../ui";
 import type { Schema } from "../../parts/arguments";
-import { TryTool } from "../../parts/try";
+import { TryTool } from "../../parts/trytool";
 import { apisAt } from "./paths";
 
 export function Operations({ api }: { api: API.API }) {

@@ -244,8 +244,8 @@ function OutcomeView({ id, outcome }: { id: string; outcome: Outcome }) {
 }
 
 function Failure({ error }: { error: Error }) {
-  const lacksModel = error instanceof ApiError && error.issues.llm_provider;
-  if (!lacksModel) return <ErrorCard error={error} />;
+  const isModelMissing = error instanceof ApiError && error.issues.llm_provider;
+  if (!isModelMissing) return <ErrorCard error={error} />;
   return (
     <div class="card warn row" role="alert">
       <p class="grow">Instructions need a language model, and none is set.</p>

@@ -31,14 +31,14 @@ import {
   When,
   type MenuItem,
 } from "../../ui";
-import { openLive, Over, type Grant, type Live } from "../../parts/live/connection";
+import { openLive, LiveViewEnded, type Grant, type Live } from "../../parts/live/connection";
 import { Lines, LiveView, TimeLeft } from "../../parts/live/view";
 import { Actions, copySteps } from "./actions";
 import { Connect } from "./connect";
 import { at, ended, nameOf, tokenOf, useReloading, type OpenSession, type Takeover } from "./data";
 import { Files } from "./files";
 import { Goals } from "./goal";
-import { HandOver } from "./handover";
+import { TakeoverDialog } from "./takeoverdialog";
 import { Instruct } from "./instruct";
 import { Thumbnail } from "./thumbnail";
 
@@ -115,8 +115,8 @@ async function getLiveLink(id: string) {
     return (await get(at(id, "live-view"))).url;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.status === 404) throw new Over("This session has ended.");
-    throw error.status === 403 ? new Over(error.message) : error;
+    if (error.status === 404) throw new LiveViewEnded("This session has ended.");
+    throw error.status === 403 ? new LiveViewEnded(error.message) : error;
   }
 }
 
@@ -173,7 +173,7 @@ type HeadProps = {
 function Head({ session, inControl, begin, reload }: HeadProps) {
   const { id, status, takeover } = session;
   const mayControl = mayEdit.value && !ended(session);
-  const takeOver = () => openDialog((close) => <HandOver id={id} close={close} begin={begin} reload={reload} />);
+  const takeOver = () => openDialog((close) => <TakeoverDialog id={id} close={close} begin={begin} reload={reload} />);
   const close = async () => {
     await post(at(id, "close"));
     await reload();

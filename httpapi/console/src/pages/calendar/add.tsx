@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 
 import { go } from "../../data";
 import { Segments } from "../../ui";
-import { addDays, wallOf } from "../../parts/zone";
+import { addDays, wallTimeOf } from "../../parts/zone";
 import { ScheduleForm } from "./scheduleform";
 import { TaskForm } from "./taskform";
-import { toSchedule } from "./words";
+import { toSchedule } from "./labels";
 
 export { ScheduleForm, TaskForm };
 
@@ -53,7 +53,7 @@ export function AddDialog({
 
 /** When what is added begins: at the time that was clicked, at nine of a day, or at the next full hour. */
 function startAt(zone: string, date?: string, minute?: number) {
-  const now = wallOf(Date.now(), zone);
+  const now = wallTimeOf(Date.now(), zone);
   const hour = Number(now.slice(11, 13)) + 1;
   const nextHour =
     hour > 23 ? `${addDays(now.slice(0, 10), 1)}T00:00` : `${now.slice(0, 10)}T${String(hour).padStart(2, "0")}:00`;

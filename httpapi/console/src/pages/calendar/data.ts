@@ -3,8 +3,8 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 
 import { agentId, get, onChange, onReset, path, useQuery, type API, asError } from "../../data";
-import { addDays, wallOf } from "../../parts/zone";
-import { schedulesAt, tasksAt, toSchedule, toTask } from "./words";
+import { addDays, wallTimeOf } from "../../parts/zone";
+import { schedulesAt, tasksAt, toSchedule, toTask } from "./labels";
 
 /** A task on a day of the calendar: one that does not recur, or one occurrence. */
 export type Task = API.TaskOrOccurrence;
@@ -89,7 +89,7 @@ export function useDays(from: string, to: string) {
       clearTimeout(due);
       due = setTimeout(() => void load(), 500);
     };
-    const offs = [
+    const unsubscribers = [
       onChange("task", debouncedLoad),
       onChange("schedule", debouncedLoad),
       onChange("run", debouncedLoad),
@@ -98,7 +98,7 @@ export function useDays(from: string, to: string) {
     void load();
     return () => {
       clearTimeout(due);
-      offs.forEach((off) => off());
+      unsubscribers.forEach((off) => off());
       load.stop();
     };
   }, [load]);
@@ -127,7 +127,7 @@ export function itemsOf(data: Shown, zone: string, from: string, to: string): Ma
     if (i.date >= from && i.date <= to) all.set(i.date, [...(all.get(i.date) ?? []), i]);
   };
   for (const t of data.tasks) {
-    const [start, end] = [wallOf(t.start_time, zone), wallOf(t.end_time, zone)];
+    const [start, end] = [wallTimeOf(t.start_time, zone), wallTimeOf(t.end_time, zone)];
     for (
       let date = start.slice(0, 10), n = 0;
       n < 62 && (n === 0 || date < end.slice(0, 10) || (date === end.slice(0, 10) && minutes(end) > 0));
@@ -164,8 +164,8 @@ export function itemsOf(data: Shown, zone: string, from: string, to: string): Ma
     add({
       key: `${d.schedule_id} ${d.date}`,
       date: d.date,
-      from: minutes(wallOf(d.first, zone)),
-      to: minutes(wallOf(d.first, zone)),
+      from: minutes(wallTimeOf(d.first, zone)),
+      to: minutes(wallTimeOf(d.first, zone)),
       title: d.name,
       href: toSchedule(d.schedule_id),
       kind: "run",

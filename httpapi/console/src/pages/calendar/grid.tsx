@@ -3,10 +3,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { href, mayEdit, route, setQuery } from "../../data";
 import { Badge, Button, Dialog, Empty, Icon, LinkButton, Name } from "../../ui";
-import { addDays, sinceMonday, wallOf, writeDate } from "../../parts/zone";
+import { addDays, sinceMonday, wallTimeOf, writeDate } from "../../parts/zone";
 import type { Days, Item, Task } from "./data";
 import { movable, moveTask } from "./move";
-import { recurs } from "./words";
+import { recurs } from "./labels";
 
 type View = {
   items: Map<string, Item[]>;
@@ -240,7 +240,7 @@ export function Week({ view }: { view: View }) {
   useEffect(() => {
     if (ref.current) ref.current.scrollTop = 7 * 44 - 10;
   }, []);
-  const now = wallOf(Date.now(), view.zone);
+  const now = wallTimeOf(Date.now(), view.zone);
   const whole = (i: Item) =>
     i.task !== undefined && Date.parse(i.task.end_time) - Date.parse(i.task.start_time) >= 20 * 3_600_000;
   const minuteAt = (e: MouseEvent, offset: number, step: number) =>

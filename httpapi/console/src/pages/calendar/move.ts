@@ -1,10 +1,10 @@
 // Moving tasks to another day or time by dragging them.
 import { put, type API } from "../../data";
 import { showToast } from "../../ui";
-import { instantOf, wallOf, writeDate } from "../../parts/zone";
+import { instantOf, wallTimeOf, writeDate } from "../../parts/zone";
 import type { Days, Task } from "./data";
 import { moveOccurrences } from "./occurrence";
-import { tasksAt } from "./words";
+import { tasksAt } from "./labels";
 
 /** Reports whether a task can be dragged to another day. */
 export const movable = (t?: Task) =>
@@ -15,7 +15,7 @@ export const movable = (t?: Task) =>
  * which.
  */
 export async function moveTask(days: Days, t: Task, zone: string, date: string, minute?: number) {
-  const was = wallOf(t.start_time, zone);
+  const was = wallTimeOf(t.start_time, zone);
   const time =
     minute === undefined
       ? was.slice(11)

@@ -4,9 +4,9 @@ import { useState } from "preact/hooks";
 
 import { get, put, remove, type API, type Address } from "../../data";
 import { Button, deleteLater, Dialog, openDialog, showToast } from "../../ui";
-import { addDays, instantOf, wallOf } from "../../parts/zone";
+import { addDays, instantOf, wallTimeOf } from "../../parts/zone";
 import type { Days, Task } from "./data";
-import { tasksAt } from "./words";
+import { tasksAt } from "./labels";
 
 export type Scope = "this" | "following" | "all";
 
@@ -108,14 +108,14 @@ const movesFirst = (t: API.Task, first: string, date: string) =>
 
 /** What all occurrences of a task, or with following all from this one on, become when this one is at another time. */
 export function movedTimes(task: API.Task, t: Task, start: Date, end: Date, scope: Scope): API.TaskChange {
-  const [from, to] = [wallOf(t.start_time, task.timezone), wallOf(start, task.timezone)];
+  const [from, to] = [wallTimeOf(t.start_time, task.timezone), wallTimeOf(start, task.timezone)];
   const by = Math.round((Date.parse(to.slice(0, 10)) - Date.parse(from.slice(0, 10))) / 86_400_000);
   const days =
     by && task.recurrence_days.length ? { recurrence_days: movedDays(task, from.slice(0, 10), to.slice(0, 10)) } : {};
   const lasts = end.getTime() - start.getTime();
   let first = start;
   if (scope === "all") {
-    const begins = wallOf(task.start_time, task.timezone).slice(0, 10);
+    const begins = wallTimeOf(task.start_time, task.timezone).slice(0, 10);
     const along = task.recurrence_days.length < 2 || movesFirst(task, begins, from.slice(0, 10));
     first = instantOf(`${along ? addDays(begins, by) : begins}T${to.slice(11)}`, task.timezone);
   }

@@ -4,11 +4,11 @@ import { useEffect } from "preact/hooks";
 import { agentId, go, href, listHref, mayEdit, onChange, useQuery, type API } from "../../data";
 import { Badge, Button, Empty, JsonTree, Load, Menu, Name, span, Table, When, type Column } from "../../ui";
 import { writeTime } from "../../parts/zone";
-import { Called, useNames } from "./called";
+import { CallbackTarget, useNames } from "./callbacktarget";
 import { useZone } from "./data";
 import { NextRuns } from "./nextruns";
 import { openScheduleForm, runNow, scheduleActions, setStatus } from "./scheduleactions";
-import { misfires, overlaps, schedulesAt, titleOf } from "./words";
+import { misfires, overlaps, schedulesAt, titleOf } from "./labels";
 
 const reloadDelay = 300; // milliseconds
 
@@ -121,7 +121,7 @@ function Facts({ schedule, names }: { schedule: API.ScheduleDetails; names: Map<
         <dd>{timezone}</dd>
         <dt>Calls</dt>
         <dd>
-          <Called schedule={schedule} names={names} />
+          <CallbackTarget schedule={schedule} names={names} />
         </dd>
         {hasPayload && (
           <>

@@ -1,8 +1,8 @@
 // What can be done with one schedule.
 import { go, invalidate, mayEdit, post, put, remove, type API } from "../../data";
 import { deleteLater, openDialog, showToast, type MenuItem } from "../../ui";
-import { ScheduleForm } from "./later";
-import { schedulesAt, toSchedule } from "./words";
+import { ScheduleForm } from "./lazy";
+import { schedulesAt, toSchedule } from "./labels";
 
 const hour = 3_600_000; // milliseconds
 

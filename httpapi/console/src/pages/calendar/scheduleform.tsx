@@ -7,11 +7,11 @@ import { type Schema, ArgumentsForm } from "../../parts/arguments";
 import { PayloadField } from "../../parts/payload";
 import { PickField } from "../../parts/pick";
 import { ClockField, clockIssue, DateTimeField, fieldError, momentOf } from "../../parts/timefield";
-import { wallOf, zones } from "../../parts/zone";
+import { wallTimeOf, zones } from "../../parts/zone";
 import { cronOf, hasTime, hourSteps, minuteSteps, ruleOf, usualRule, type Rule } from "./rule";
 import { NextRuns } from "./nextruns";
 import { DayButtons } from "./taskform";
-import { calls, misfires, overlaps, schedulesAt, weekdays } from "./words";
+import { calls, misfires, overlaps, schedulesAt, weekdays } from "./labels";
 
 const delays: [string, string, number][] = [
   ["minutes", "minutes", 60],
@@ -34,7 +34,7 @@ function initialOf(s: API.Schedule | undefined, zone: string, start?: string) {
     type: s ? (s.type === "cron" ? (rule ? "every" : "cron") : s.type) : start ? "once" : "every",
     rule: rule ?? usualRule,
     cron_expression: s?.cron_expression ?? "",
-    next_run: s?.type === "once" && s.next_run ? wallOf(s.next_run, home) : (start ?? ""),
+    next_run: s?.type === "once" && s.next_run ? wallTimeOf(s.next_run, home) : (start ?? ""),
     delay_seconds: String(s?.delay_seconds ? s.delay_seconds / delay[2] : 1),
     unit: delay[0],
     timezone: home,

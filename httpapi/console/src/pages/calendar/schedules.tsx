@@ -17,10 +17,10 @@ import {
   type Sorting,
 } from "../../ui";
 import { writeTime } from "../../parts/zone";
-import { Called, useNames } from "./called";
+import { CallbackTarget, useNames } from "./callbacktarget";
 import { useZone } from "./data";
 import { scheduleActions, setStatus } from "./scheduleactions";
-import { schedulesAt, toSchedule } from "./words";
+import { schedulesAt, toSchedule } from "./labels";
 
 const statuses: [string, string][] = [
   ["", "Any status"],
@@ -173,7 +173,7 @@ function columns(zone: string, names: Map<string, string>, reload: () => Promise
       ),
     },
     { title: "Runs", cell: (schedule) => <Times schedule={schedule} zone={zone} /> },
-    { title: "Calls", cell: (schedule) => <Called schedule={schedule} names={names} /> },
+    { title: "Calls", cell: (schedule) => <CallbackTarget schedule={schedule} names={names} /> },
     { title: "Next run", sort: "next_run", class: "time", cell: (schedule) => <NextRun schedule={schedule} /> },
     { title: "Last run", sort: "last_run", cell: (schedule) => <LastRun schedule={schedule} /> },
   ];

@@ -19,8 +19,8 @@ import { Badge, Button, deleteLater, Drawer, Load, Name, openDialog, showToast }
 import { writeTime, type TimeOptions } from "../../parts/zone";
 import type { Days, Task } from "./data";
 import { deleteOccurrences, occurrenceAt } from "./occurrence";
-import { TaskForm } from "./later";
-import { recurs, tasksAt } from "./words";
+import { TaskForm } from "./lazy";
+import { recurs, tasksAt } from "./labels";
 
 type DrawerProps = {
   id: string;

@@ -5,10 +5,10 @@ import { invalidate, post, put, type API } from "../../data";
 import { FormDialog, SelectField, TextArea, TextField, type FormState } from "../../ui";
 import { PickField } from "../../parts/pick";
 import { DateTimeField, momentOf } from "../../parts/timefield";
-import { wallOf, zones } from "../../parts/zone";
+import { wallTimeOf, zones } from "../../parts/zone";
 import type { Task } from "./data";
 import { askScope, changeOccurrences, movedTimes, type Scope } from "./occurrence";
-import { tasksAt, weekdays } from "./words";
+import { tasksAt, weekdays } from "./labels";
 
 const recurrences: [string, string][] = [
   ["none", "Once"],
@@ -44,12 +44,12 @@ function valuesOf(task: API.Task | undefined, occurrence: Task | undefined, zone
   return {
     title: shown?.title ?? "",
     description: shown?.description ?? "",
-    start_time: shown ? wallOf(shown.start_time, timezone) : start,
-    end_time: shown ? wallOf(shown.end_time, timezone) : "",
+    start_time: shown ? wallTimeOf(shown.start_time, timezone) : start,
+    end_time: shown ? wallTimeOf(shown.end_time, timezone) : "",
     timezone,
     recurrence: task?.recurrence ?? "none",
     recurrence_days: task?.recurrence_days ?? [],
-    recurrence_end: task?.recurrence_end ? wallOf(task.recurrence_end, timezone).slice(0, 10) : "",
+    recurrence_end: task?.recurrence_end ? wallTimeOf(task.recurrence_end, timezone).slice(0, 10) : "",
     recurrence_count: task?.recurrence_count ? String(task.recurrence_count) : "",
     workflow_id: task?.workflow_id ?? "",
     status: task?.status ?? "pending",

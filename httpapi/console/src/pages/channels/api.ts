@@ -3,7 +3,7 @@ import { agentId, ApiError, path, post } from "../../data";
 export const channelsAt = <const M extends string[]>(...more: M) => path("agents", agentId.value, "gateways", ...more);
 
 /**
- * Has the platform check a channel and returns what it told of the account. A refusal is an error at the field that it
+ * Has the platform check a channel and returns what it says of the account. A refusal is an error at the field that it
  * is about.
  */
 export async function verify(id: string): Promise<Record<string, unknown>> {

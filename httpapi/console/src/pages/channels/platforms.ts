@@ -256,7 +256,7 @@ export const platforms: Platform[] = [
   },
 ];
 
-/** The platform of a channel. Email has two; the fields that are set tell which. */
+/** The platform of a channel. Email has two; which it is depends on the fields that are set. */
 export function platformOf(g: { type: string; configured_fields: string[] }): Platform | undefined {
   if (g.type !== "email") return platforms.find((p) => p.type === g.type);
   const resend = g.configured_fields.includes("apiKey") || !g.configured_fields.some((f) => f.startsWith("smtp"));

@@ -10,7 +10,7 @@ import { type Choice, Composer } from "./composer";
 import { type Group, groupMessages, useEarlierMessages } from "./history";
 import { Answer, AnswerText, type Message, Passages, Question, Tools } from "./message";
 import { Start } from "./start";
-import { ask, forget, resume, stop, type Turn, turns } from "./turn";
+import { ask, dropTurn, resume, stop, type Turn, turns } from "./turn";
 
 /** Milliseconds after which an answer does not come any more. */
 const answerTime = 120_000;
@@ -43,7 +43,7 @@ function useMessages(id: string, conversation: string) {
   useEffect(() => {
     // A turn that has ended is shown as it is stored.
     const state = turn?.state.value;
-    if (state === "done" || state === "stopped") void found.reload().then(() => forget(conversation));
+    if (state === "done" || state === "stopped") void found.reload().then(() => dropTurn(conversation));
     else if (state === "failed") void found.reload();
   }, [turn?.state.value]);
   useEffect(
@@ -193,7 +193,7 @@ function useIsAnswered(conversation: string, groups: Group[], turn: Turn | undef
   const last = groups.at(-1);
   const isAnswered = Boolean(turn?.state.value === "failed" && stored && !turn.retryOf && last && "answers" in last);
   useEffect(() => {
-    if (isAnswered && turn?.after === undefined) forget(conversation);
+    if (isAnswered && turn?.after === undefined) dropTurn(conversation);
   }, [isAnswered]);
   return isAnswered;
 }
@@ -221,7 +221,7 @@ export function Thread({ id, conversation, openList, openSource, wanted }: Threa
   const isAnswered = useIsAnswered(conversation, groups, turn, stored);
   const askAgain = () => {
     if (!turn) return;
-    forget(conversation);
+    dropTurn(conversation);
     void send(turn.question, turn.retryOf);
   };
   const showEarlier = () => {
@@ -342,7 +342,7 @@ function TurnProgress({ turn, isAnswered, openSource, askAgain }: TurnProps) {
     <div class="turn" aria-live="polite" aria-busy={isRunning(turn)}>
       {!isAnswered && <Tools rows={turn.tools.value} />}
       <TurnText turn={turn} isAnswered={isAnswered} openSource={openSource} />
-      {turn.lost.value && <p class="muted thinking">Connection lost. Reconnecting…</p>}
+      {turn.disconnected.value && <p class="muted thinking">Connection lost. Reconnecting…</p>}
       {turn.error.value && <Failed error={turn.error.value} again={askAgain} />}
     </div>
   );
@@ -354,7 +354,7 @@ function TurnText({ turn, isAnswered, openSource }: Omit<TurnProps, "askAgain">)
   const open = (citation: Citation) => openSource(citation, sources);
   if (turn.text.value) return isAnswered ? null : <AnswerText text={turn.text.value} sources={sources} open={open} />;
   if (turn.state.value === "done" && sources.length > 0) return <Passages list={sources} open={open} />;
-  if (!isRunning(turn) || turn.lost.value) return null;
+  if (!isRunning(turn) || turn.disconnected.value) return null;
   return <p class="muted thinking">{activityOf(turn)}</p>;
 }
 

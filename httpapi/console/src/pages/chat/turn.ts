@@ -36,25 +36,25 @@ export type Turn = {
   /** The names of files that are sent or read before the question is answered. */
   waiting: Signal<string[]>;
   /** The connection is lost, and made again; the turn continues on the server. */
-  lost: Signal<boolean>;
+  disconnected: Signal<boolean>;
 };
 
 /** The turns that run, by conversation. */
 export const turns = signal<Record<string, Turn>>({});
 
 /** What is kept of a turn for a reload: its run while it runs, or why it failed. */
-type Kept = {
+type StoredTurn = {
   run: string;
   question: string;
   retryOf?: number;
   error?: { message: string; code?: string; requestId?: string | null };
 };
 
-const keptAt = (conversation: string) => `satchel.run.${conversation}`;
+const storageKey = (conversation: string) => `satchel.run.${conversation}`;
 
-function keep(turn: Turn) {
+function storeTurn(turn: Turn) {
   const error = turn.error.value;
-  const kept: Kept = {
+  const kept: StoredTurn = {
     run: turn.run,
     question: turn.question,
     retryOf: turn.retryOf,
@@ -64,7 +64,7 @@ function keep(turn: Turn) {
     },
   };
   try {
-    sessionStorage.setItem(keptAt(turn.conversation), JSON.stringify(kept));
+    sessionStorage.setItem(storageKey(turn.conversation), JSON.stringify(kept));
   } catch {
     /* the storage is full or closed */
   }
@@ -84,7 +84,7 @@ function make(run: string, { agent, conversation, question, after, retryOf }: As
     state: signal("asking"),
     error: signal(undefined),
     waiting: signal([]),
-    lost: signal(false),
+    disconnected: signal(false),
   };
 }
 
@@ -123,7 +123,7 @@ function receiver(turn: Turn) {
       batch(() => {
         turn.text.value = "";
         turn.tools.value = [];
-        turn.lost.value = false;
+        turn.disconnected.value = false;
       });
     began = true;
     if (event === "waiting") turn.waiting.value = (data.pending_sources ?? []).map((s) => s.name);
@@ -180,13 +180,13 @@ const eventsOf = (turn: Turn) => path("agents", turn.agent, "chat", turn.run, "e
 async function follow(turn: Turn, body?: unknown) {
   turns.value = { ...turns.value, [turn.conversation]: turn };
   turn.asked = true;
-  keep(turn);
-  let heard = !body,
+  storeTurn(turn);
+  let received = !body,
     asks = Boolean(body);
   for (let tries = 0; !ended(turn); tries++) {
     const receive = receiver(turn);
     const each = (e: ServerEvent<Streamed>) => {
-      heard = true;
+      received = true;
       receive(e);
     };
     try {
@@ -195,20 +195,20 @@ async function follow(turn: Turn, body?: unknown) {
           ? events("POST", path("agents", turn.agent, "chat"), { body }, each)
           : events("GET", eventsOf(turn), {}, each),
       );
-      turn.lost.value = !ended(turn);
+      turn.disconnected.value = !ended(turn);
       asks = false;
     } catch (error) {
       const unknown = !asks && error instanceof ApiError && error.status === 404;
-      asks = unknown && !heard;
-      if (!(error instanceof ApiError)) turn.lost.value = true;
+      asks = unknown && !received;
+      if (!(error instanceof ApiError)) turn.disconnected.value = true;
       else if (!asks)
         fail(turn, unknown ? new Error("The connection was lost before the answer was complete.") : error);
     }
     if (!ended(turn)) await new Promise((resolve) => setTimeout(resolve, Math.min(15_000, 500 * 2 ** tries)));
   }
-  turn.lost.value = false;
-  if (turn.state.value === "failed") keep(turn);
-  else sessionStorage.removeItem(keptAt(turn.conversation));
+  turn.disconnected.value = false;
+  if (turn.state.value === "failed") storeTurn(turn);
+  else sessionStorage.removeItem(storageKey(turn.conversation));
 }
 
 /** A question, and how it is answered. */
@@ -279,9 +279,9 @@ export function ask(q: Ask) {
 /** Continues a turn that was running when the page was left, or shows why it failed. */
 export function resume(agent: string, conversation: string) {
   if (turns.value[conversation]) return;
-  let kept: Kept | null = null;
+  let kept: StoredTurn | null = null;
   try {
-    kept = JSON.parse(sessionStorage.getItem(keptAt(conversation)) ?? "null");
+    kept = JSON.parse(sessionStorage.getItem(storageKey(conversation)) ?? "null");
   } catch {
     /* there is none */
   }
@@ -311,8 +311,8 @@ export async function stop(turn: Turn) {
 }
 
 /** Forgets a turn whose messages are shown as stored. */
-export function forget(conversation: string) {
+export function dropTurn(conversation: string) {
   const { [conversation]: gone, ...others } = turns.value;
-  sessionStorage.removeItem(keptAt(conversation));
+  sessionStorage.removeItem(storageKey(conversation));
   if (gone) turns.value = others;
 }

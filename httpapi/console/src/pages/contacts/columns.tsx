@@ -170,7 +170,7 @@ export function Views({ filtered }: { filtered: boolean }) {
           type="button"
           class="link small"
           onClick={() => {
-            openDialog((close) => <Keep views={views} query={query} close={close} />);
+            openDialog((close) => <SaveViewDialog views={views} query={query} close={close} />);
           }}
         >
           Save filter
@@ -180,7 +180,7 @@ export function Views({ filtered }: { filtered: boolean }) {
   );
 }
 
-function Keep({
+function SaveViewDialog({
   views,
   query,
   close,

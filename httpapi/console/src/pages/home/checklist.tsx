@@ -3,16 +3,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 import { agent, agentId, href, mayEdit, path, put, useQuery, type API, type Result } from "../../data";
 import { Icon, Name, showToast, type IconName } from "../../ui";
-import { later } from "../../parts/later";
+import { lazy } from "../../parts/lazy";
 import { OwnZone } from "../../parts/ownzone";
 import { uploadFiles } from "../../parts/upload";
 import type { StepProps } from "./forms";
 
 /** The file of the forms, which is loaded when one is first opened. */
 export const loadForms = () => import("./forms");
-const forms: Record<string, ReturnType<typeof later<StepProps>>> = {
-  knowledge: later(() => loadForms().then((m) => m.KnowledgeStep)),
-  model: later(() => loadForms().then((m) => m.ModelStep)),
+const forms: Record<string, ReturnType<typeof lazy<StepProps>>> = {
+  knowledge: lazy(() => loadForms().then((m) => m.KnowledgeStep)),
+  model: lazy(() => loadForms().then((m) => m.ModelStep)),
 };
 
 /** The agent's name, once it has one of its own. */
@@ -71,13 +71,13 @@ export function Checklist({ overview }: { overview: Result<API.Overview> }) {
           </li>
         ))}
       </ol>
-      <ZoneOffer />
+      <TimeZoneSuggestion />
     </section>
   );
 }
 
 /** Offers the person's time zone to an agent that has the one it began with. */
-function ZoneOffer() {
+function TimeZoneSuggestion() {
   const settings = useQuery(path("agents", agentId.value, "settings"));
   const zone = settings.data.value?.timezone;
   if (zone !== "UTC") return null;

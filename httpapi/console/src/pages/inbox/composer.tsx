@@ -235,7 +235,7 @@ type ModeTabsProps = {
   choose: (mode: Mode) => void;
   /** The id of the conversation. */
   conversation: string;
-  /** Something is written, which other people are told. */
+  /** Something is written, which other people see. */
   writing: boolean;
 };
 

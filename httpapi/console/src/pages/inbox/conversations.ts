@@ -18,11 +18,11 @@ export function channelOf(conversation: Conversation): string {
 }
 
 /** Returns the name of the person of a conversation. */
-export const whoOf = ({ contact, metadata, gateway_id }: Conversation): string =>
+export const contactNameOf = ({ contact, metadata, gateway_id }: Conversation): string =>
   contact?.name || String(metadata?.title ?? "") || (gateway_id ? "Unknown" : "Chat");
 
 /** Returns the last message of a conversation as one line. */
-export function lastSaid({ last_message }: Pick<Conversation, "last_message">): string {
+export function lastMessageText({ last_message }: Pick<Conversation, "last_message">): string {
   if (!last_message) return "No messages yet";
   return last_message.author === "bot" ? unmarked(last_message.content) : last_message.content;
 }

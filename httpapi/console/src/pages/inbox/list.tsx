@@ -2,7 +2,7 @@
 import { type API, mayEdit, path, type Result, setQuery, useQuery } from "../../data";
 import { Badge, Button, Load, Menu, type MenuItem, platformName, plural, When } from "../../ui";
 import { assignItems } from "./assign";
-import { channelOf, type Filters, lastSaid, myEmail, shows, whoOf } from "./conversations";
+import { channelOf, type Filters, lastMessageText, myEmail, shows, contactNameOf } from "./conversations";
 
 const tabs = [
   ["mine", "Mine"],
@@ -50,7 +50,7 @@ export function ConversationList(props: ListProps) {
                 {mayEdit.value && (
                   <input
                     type="checkbox"
-                    aria-label={`Select conversation with ${whoOf(conversation)}`}
+                    aria-label={`Select conversation with ${contactNameOf(conversation)}`}
                     checked={selected.includes(conversation.id)}
                     onChange={() => toggle(conversation.id)}
                   />
@@ -151,7 +151,7 @@ function Entry({ conversation, href, isCurrent }: EntryProps) {
   return (
     <a href={href} aria-current={isCurrent ? "page" : undefined} class={unread ? "unread" : ""}>
       <span class="row nowrap">
-        <bdi class="clip grow">{whoOf(conversation)}</bdi>
+        <bdi class="clip grow">{contactNameOf(conversation)}</bdi>
         <span class="muted small">
           <When time={last_message?.created_at ?? created_at} />
         </span>
@@ -159,7 +159,7 @@ function Entry({ conversation, href, isCurrent }: EntryProps) {
       <span class="row nowrap">
         <span class="clip grow muted small">
           {last_message && (authorPrefixes[last_message.author] ?? "you: ")}
-          <bdi>{lastSaid(conversation)}</bdi>
+          <bdi>{lastMessageText(conversation)}</bdi>
         </span>
         {unread > 0 && (
           <span class="inbox-unread" aria-label={plural(unread, "unread message")}>

@@ -5,7 +5,7 @@ import { type API, href, mayEdit, onChange, path, put, type Result, route, useQu
 import { Badge, Button, Icon, Load, Menu, type MenuItem, openDialog, showToast } from "../../ui";
 import { assignItems } from "./assign";
 import { Composer } from "./composer";
-import { channelOf, whoOf } from "./conversations";
+import { channelOf, contactNameOf } from "./conversations";
 import { Message } from "./message";
 import { Replies } from "./replies";
 
@@ -137,7 +137,7 @@ function ThreadHead(props: HeadProps) {
     <header class="row">
       <BackLink id={id} />
       <h2 class="grow">
-        <bdi>{whoOf(conversation)}</bdi>
+        <bdi>{contactNameOf(conversation)}</bdi>
         <span class="muted small" title={assignee ? `Assigned to ${assignee}` : undefined}>
           {channelOf(conversation)}
           {!isOpen && ` · ${status}`}

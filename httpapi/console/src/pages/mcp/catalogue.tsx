@@ -53,13 +53,13 @@ export function Catalogue() {
         <SearchField label="Search by name" value={search} onInput={(q) => setQuery({ q: q || null, after: null })} />
       </div>
       <Load of={found} lines={8}>
-        {(page) => (page.enabled ? <ServerList page={page} search={search} cursor={cursor} /> : <TurnedOff />)}
+        {(page) => (page.enabled ? <ServerList page={page} search={search} cursor={cursor} /> : <CatalogueDisabled />)}
       </Load>
     </div>
   );
 }
 
-function TurnedOff() {
+function CatalogueDisabled() {
   const action = (
     <a class="button" href={serversHref()}>
       MCP servers

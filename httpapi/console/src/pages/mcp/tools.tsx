@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import { agentId, href, mayEdit, path, post, useQuery, type API, type Result } from "../../data";
 import { Button, ErrorCard, Icon, plural, Skeleton, showToast } from "../../ui";
-import { TryTool } from "../../parts/try";
+import { TryTool } from "../../parts/trytool";
 import { mcpAt } from "./paths";
 
 const toolsAt = () => path("agents", agentId.value, "tools");

@@ -1,5 +1,5 @@
 // Who may use the agent, and with which role.
-import { agent, loadSession, post, put, remove, session, strangersText, useQuery, type API } from "../../data";
+import { agent, loadSession, post, put, remove, session, anonymousAccessText, useQuery, type API } from "../../data";
 import {
   Badge,
   Button,
@@ -34,7 +34,7 @@ export function Access() {
         <p>
           {session.value?.open
             ? "This server is open: anyone who reaches it acts as owner until the first API key is created."
-            : strangersText(session.value?.default_role)}
+            : anonymousAccessText(session.value?.default_role)}
         </p>
         <div class="row">
           <a class="button" href="#/keys">

@@ -5,13 +5,13 @@ import { guardFormula } from "../../parts/formula";
 import { tablesAt, typed, written, type DataTable, type Row, type TableColumn } from "../../parts/tables";
 
 /** A corner of a rectangle of cells. */
-export type Corner = { row: number; column: number };
+export type CellPosition = { row: number; column: number };
 
 /** A rectangle of cells; its borders belong to it. */
 export type Area = { top: number; bottom: number; left: number; right: number };
 
 /** The area between two opposite corners. */
-export const areaOf = (a: Corner, b: Corner): Area => ({
+export const areaOf = (a: CellPosition, b: CellPosition): Area => ({
   top: Math.min(a.row, b.row),
   bottom: Math.max(a.row, b.row),
   left: Math.min(a.column, b.column),
@@ -101,8 +101,8 @@ type ImportAnswer = { errors: { row: number; field: string; issue: string }[] };
 /** A text for a cell that had a value, as the import takes it: an apostrophe is an empty text, nothing is null. */
 function csvCell(text: string, { type }: TableColumn, value: unknown) {
   if (type === "time") return quoted(String(typed(text, "time") ?? ""));
-  const mistakable = text ? /^'+$/.test(text) : value === "";
-  return quoted(mistakable ? `'${text}` : guardFormula(text));
+  const ambiguous = text ? /^'+$/.test(text) : value === "";
+  return quoted(ambiguous ? `'${text}` : guardFormula(text));
 }
 
 /**

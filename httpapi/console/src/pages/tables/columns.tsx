@@ -205,8 +205,8 @@ function ColumnEditor({ column, index, count, issue, set, move, remove }: Column
           </option>
         ))}
       </select>
-      <Tick label="required" checked={Boolean(column.required)} set={(required) => set({ required })} />
-      <Tick
+      <Checkbox label="required" checked={Boolean(column.required)} set={(required) => set({ required })} />
+      <Checkbox
         label="unique"
         checked={Boolean(column.unique) && column.type !== "json"}
         disabled={column.type === "json"}
@@ -248,7 +248,7 @@ function ColumnEditor({ column, index, count, issue, set, move, remove }: Column
   );
 }
 
-function Tick({
+function Checkbox({
   label,
   checked,
   disabled,

@@ -1,11 +1,11 @@
 // The cell of a grid that has the focus, and the cells that are selected with it.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import { areaOf, type Corner } from "./cells";
+import { areaOf, type CellPosition } from "./cells";
 
 /** Keeps the focused cell of a grid and the opposite corner of its selection; a cell that is edited keeps the focus. */
 export function useCursor(rowCount: number, columnCount: number, editing: boolean) {
-  const [cell, setCell] = useState<Corner>({ row: 0, column: 0 });
+  const [cell, setCell] = useState<CellPosition>({ row: 0, column: 0 });
   const [anchor, setAnchor] = useState(cell);
   const frame = useRef<HTMLDivElement>(null);
   const needsFocus = useRef(false); // the next render moves the focus to the cell

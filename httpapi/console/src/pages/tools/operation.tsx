@@ -3,12 +3,12 @@ import { agentId, href, post, useQuery, type API } from "../../data";
 import { Name, SelectField, Skeleton, TextArea, TextField } from "../../ui";
 import type { Schema } from "../../parts/arguments";
 import { CredentialSelect } from "../../parts/credentials";
-import { TryTool } from "../../parts/try";
+import { TryTool } from "../../parts/trytool";
 import { apisAt } from "../apis/paths";
 import { linesOf, type ToolFieldsProps } from "./fields";
 import { toolsAt } from "./paths";
 import type { ToolConfig, ToolValues } from "./values";
-import { seenArguments } from "./workflow";
+import { visibleArguments } from "./workflow";
 
 /** The types of tools that call operations of an API. */
 export const operationTypes = ["operation", "api-set"];
@@ -186,5 +186,5 @@ export function TryOperation({ tool, reason }: { tool: API.Tool; reason?: string
     );
   const schema = found.data.value?.parameters as Schema | undefined;
   if (!schema) return <Skeleton lines={3} />;
-  return <TryTool schema={seenArguments(schema, defaults)} run={run} reason={reason} />;
+  return <TryTool schema={visibleArguments(schema, defaults)} run={run} reason={reason} />;
 }

@@ -16,12 +16,12 @@ import {
 import { Badge, confirm, Empty, Load, Menu, Switch, showToast } from "../../ui";
 import type { Schema } from "../../parts/arguments";
 import { useFollow } from "../../parts/follow";
-import { TryTool } from "../../parts/try";
+import { TryTool } from "../../parts/trytool";
 import { ToolEditor } from "./editor";
 import { operationTypes, TryOperation } from "./operation";
 import { toolsAt } from "./paths";
 import type { ToolConfig } from "./values";
-import { seenArguments } from "./workflow";
+import { visibleArguments } from "./workflow";
 
 /** The page of a tool, or with the id "new" of one to create. */
 export function ToolPage({ id }: { id: string }) {
@@ -142,7 +142,7 @@ function Try({ tool }: { tool: API.Tool }) {
   const { parameters, defaults } = tool.config as ToolConfig;
   return (
     <TryTool
-      schema={seenArguments(parameters as Schema | undefined, defaults)}
+      schema={visibleArguments(parameters as Schema | undefined, defaults)}
       reason={reason}
       run={(args) => post(toolsAt(tool.id, "execute"), { arguments: args })}
     />

@@ -81,7 +81,10 @@ function MoreFields({ form, text, issue }: ToolFieldsProps) {
 }
 
 /** The arguments that a model sees: those that are not set. */
-export function seenArguments(schema: Schema | undefined, defaults: Record<string, unknown> = {}): Schema | undefined {
+export function visibleArguments(
+  schema: Schema | undefined,
+  defaults: Record<string, unknown> = {},
+): Schema | undefined {
   if (!schema) return undefined;
   const seen = (name: string) => !(name in defaults);
   return {

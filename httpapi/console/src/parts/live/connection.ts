@@ -35,7 +35,7 @@ type Received =
 export type Grant = { token: string; control: boolean; takeover_id: string; viewport: Viewport };
 
 /** Thrown by a grant when the session or the access to it has ended; the message says which. */
-export class Over extends Error {}
+export class LiveViewEnded extends Error {}
 
 /** The number of bytes that may wait to be sent; input is dropped while there are more. */
 const maxBuffered = 64 << 10;
@@ -104,7 +104,7 @@ export function openLive({
       may.value = await grant();
     } catch (error) {
       if (closed) return;
-      return error instanceof Over ? end(error.message) : again();
+      return error instanceof LiveViewEnded ? end(error.message) : again();
     }
     if (closed) return;
     viewport.value = may.value.viewport;

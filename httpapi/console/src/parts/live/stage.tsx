@@ -7,7 +7,7 @@ import { FieldPicker } from "./picker";
 import { listenToWheel, type PointerInput, pointerInput } from "./pointer";
 
 /** Draws the newest picture only: what comes while one is decoded replaces what waited. */
-function painter(canvas: HTMLCanvasElement) {
+function frameRenderer(canvas: HTMLCanvasElement) {
   let next = "";
   let busy = false;
   const draw = async () => {
@@ -43,7 +43,7 @@ export function Stage({ live }: { live: Live }) {
   const typing = useRef<HTMLTextAreaElement>(null);
   const pointer = useRef<PointerInput>(undefined);
   useEffect(() => {
-    live.watch(painter(canvas.current!), stage.current!.clientWidth * Math.min(devicePixelRatio, 2));
+    live.watch(frameRenderer(canvas.current!), stage.current!.clientWidth * Math.min(devicePixelRatio, 2));
     pointer.current = pointerInput(live, canvas.current!, stage.current!);
     const stopListening = listenToWheel(live, canvas.current!, stage.current!);
     return () => {

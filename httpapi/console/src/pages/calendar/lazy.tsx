@@ -1,15 +1,15 @@
 // The forms of the calendar, whose files are loaded when one is first opened.
-import { later, whenIdle } from "../../parts/later";
+import { lazy, whenIdle } from "../../parts/lazy";
 
-export const AddDialog = later(
+export const AddDialog = lazy(
   () => import("./add").then((m) => m.AddDialog),
   () => null,
 );
-export const TaskForm = later(
+export const TaskForm = lazy(
   () => import("./add").then((m) => m.TaskForm),
   () => null,
 );
-export const ScheduleForm = later(
+export const ScheduleForm = lazy(
   () => import("./add").then((m) => m.ScheduleForm),
   () => null,
 );

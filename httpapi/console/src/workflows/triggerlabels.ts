@@ -19,7 +19,7 @@ const words: Record<string, string> = {
 };
 
 /** Returns in words what started an execution. */
-export const triggerWord = (event: string) => words[event] ?? (event ? `On ${event}` : "");
+export const triggerLabel = (event: string) => words[event] ?? (event ? `On ${event}` : "");
 
 /** Returns in words what starts a workflow. */
-export const triggerWords = (events?: string[]) => [...new Set(events ?? [])].map(triggerWord).join(", ");
+export const triggerLabels = (events?: string[]) => [...new Set(events ?? [])].map(triggerLabel).join(", ");

@@ -17,7 +17,7 @@ const accessTexts: Record<string, string> = {
 };
 
 /** The address of a webhook trigger, who may call it, and a command that calls it. */
-export function WebhookCall({ workflow, trigger }: { workflow: WebhookWorkflow; trigger: GraphNode }) {
+export function IncomingWebhook({ workflow, trigger }: { workflow: WebhookWorkflow; trigger: GraphNode }) {
   const address = absolute("agents", agent.value?.id ?? agentId.value, "hooks", workflow.id);
   const authType = (trigger.data?.auth as { type?: string } | undefined)?.type;
   const access =

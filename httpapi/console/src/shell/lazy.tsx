@@ -29,7 +29,7 @@ export function startFocus() {
 }
 
 /** The button of the tray, once its file is loaded. */
-export function LaterTray() {
+export function LazyTray() {
   const [file, setFile] = useState<Awaited<ReturnType<typeof loadTray>>>();
   useEffect(() => {
     loadTray().then(setFile, () => {
@@ -44,7 +44,7 @@ const close = () => {
 };
 
 /** The palette, once its file is loaded. */
-export function LaterPalette() {
+export function LazyPalette() {
   const [file, setFile] = useState<Awaited<ReturnType<typeof loadPalette>>>();
   useEffect(() => {
     loadPalette().then(setFile, (error) => {

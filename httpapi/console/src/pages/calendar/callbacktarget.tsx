@@ -1,7 +1,7 @@
 // What schedules call.
 import { agentId, href, path, useQuery, type API } from "../../data";
 import { Name } from "../../ui";
-import { calls, titleOf } from "./words";
+import { calls, titleOf } from "./labels";
 
 const listPaths = [
   ["workflow", "workflows"],
@@ -24,7 +24,7 @@ export function useNames(schedules: Pick<API.Schedule, "callback_type">[] | unde
 const sections: Record<string, string> = { workflow: "workflows", source: "knowledge", tool: "tools" };
 
 /** What a schedule calls, by its name. */
-export function Called({ schedule, names }: { schedule: API.Schedule; names: Map<string, string> }) {
+export function CallbackTarget({ schedule, names }: { schedule: API.Schedule; names: Map<string, string> }) {
   const { callback_type: type, callback_id: id, payload } = schedule;
   if (type === "agent")
     return (

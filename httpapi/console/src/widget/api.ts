@@ -1,4 +1,4 @@
-// What the frame asks of the server that it came from.
+// Requests of the frame to the server that it came from.
 import { readEvents, readSocket } from "../parts/stream";
 import type { Look, Message, State } from "./view";
 import { words } from "./words";
@@ -9,7 +9,7 @@ const place = `satchel.widget.${at}`;
 
 /** What is kept in this browser; where that is not allowed, as long as the frame is open. */
 const memory = new Map<string, string>();
-export const keep = {
+export const storage = {
   get: (name: string) => {
     try {
       return localStorage.getItem(`${place}.${name}`) ?? memory.get(name) ?? "";
@@ -29,7 +29,7 @@ export const keep = {
 };
 
 /** What the server answers when it cannot do something. */
-export class WireError extends Error {
+export class RequestError extends Error {
   status: number;
   retryAfter: number;
   constructor(status: number, message: string, retryAfter: number) {
@@ -45,7 +45,7 @@ async function call(
   options: { body?: unknown; headers?: Record<string, string>; signal?: AbortSignal },
 ): Promise<Response> {
   const headers: Record<string, string> = { ...options.headers };
-  const token = keep.get("token");
+  const token = storage.get("token");
   if (token) headers.Authorization = `Bearer ${token}`;
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   const answer = await fetch(`${at}/${what}`, {
@@ -58,7 +58,7 @@ async function call(
   });
   if (answer.ok) return answer;
   const text = (await answer.json().catch(() => null))?.error?.message ?? words.unreachable;
-  throw new WireError(answer.status, text, Number(answer.headers.get("Retry-After")) || 0);
+  throw new RequestError(answer.status, text, Number(answer.headers.get("Retry-After")) || 0);
 }
 
 export const post = (what: string, body: unknown) => call("POST", what, { body });
@@ -73,17 +73,17 @@ export function postForm(
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", `${at}/${what}`);
-    request.setRequestHeader("Authorization", `Bearer ${keep.get("token")}`);
+    request.setRequestHeader("Authorization", `Bearer ${storage.get("token")}`);
     request.responseType = "json";
     request.upload.onprogress = (e) => {
       if (e.lengthComputable) noteProgress(e.loaded / e.total);
     };
-    request.onerror = request.onabort = () => reject(new WireError(0, words.unreachable, 0));
+    request.onerror = request.onabort = () => reject(new RequestError(0, words.unreachable, 0));
     request.onload = () => {
       if (request.status < 300) resolve();
       else
         reject(
-          new WireError(
+          new RequestError(
             request.status,
             request.response?.error?.message ?? words.unreachable,
             Number(request.getResponseHeader("Retry-After")) || 0,
@@ -100,18 +100,18 @@ export const getFile = async (message: number, index: number) =>
   (await call("GET", `files/${message}/${index}`, {})).blob();
 
 /** An event of the conversation. */
-export type Heard =
+export type ChatEvent =
   | { event: "hello"; data: Look }
   | { event: "state"; data: State }
   | { event: "partial"; data: { text: string; goes_on?: boolean } }
   | { event: "message"; data: Message };
 
 /** Reads the events of the conversation behind a message until they end. */
-export async function follow(after: number, signal: AbortSignal, each: (heard: Heard) => void) {
+export async function follow(after: number, signal: AbortSignal, each: (heard: ChatEvent) => void) {
   const last = after ? String(after) : "";
-  const take = (e: { event: string; data: unknown }) => each(e as Heard);
+  const take = (e: { event: string; data: unknown }) => each(e as ChatEvent);
   const address = new URL(`${at}/stream`, location.href);
-  if (await readSocket(address, { token: keep.get("token"), after: last, signal }, take)) return;
+  if (await readSocket(address, { token: storage.get("token"), after: last, signal }, take)) return;
   const headers: Record<string, string> = last ? { "Last-Event-ID": last } : {};
   await readEvents(await call("GET", "stream", { signal, headers }), take);
 }

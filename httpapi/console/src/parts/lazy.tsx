@@ -5,13 +5,13 @@ import { useEffect, useState } from "preact/hooks";
 import { ErrorCard, Skeleton } from "../ui";
 
 /** A component whose file is loaded when it is first shown, or by preload before. */
-export type Later<P> = ComponentType<P> & { preload: () => Promise<unknown> };
+export type LazyComponent<P> = ComponentType<P> & { preload: () => Promise<unknown> };
 
 /** Makes a component of a file that is loaded later; until then, waiting is shown in its place. */
-export function later<P extends object>(
+export function lazy<P extends object>(
   load: () => Promise<ComponentType<P>>,
   waiting: () => ComponentChildren = () => <Skeleton />,
-): Later<P> {
+): LazyComponent<P> {
   let Loaded: ComponentType<P> | undefined;
   let loading: Promise<unknown> | undefined;
   const preload = () =>

@@ -13,7 +13,7 @@ type Props = {
 };
 
 /** The dialog that asks who takes over a session, and for how long. */
-export function HandOver({ id, close, begin, reload }: Props) {
+export function TakeoverDialog({ id, close, begin, reload }: Props) {
   const [who, setWho] = useState("me");
   const run = async ({ reason, minutes }: { reason: string; minutes: string }) => {
     const takeover = await post(at(id, "takeover"), { reason, timeout: Math.round(Number(minutes) * 60) });
