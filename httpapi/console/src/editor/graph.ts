@@ -42,7 +42,7 @@ export const defaultHandle = "out";
 /** The colours of notes; the first is the default. */
 export const noteColors = ["", "blue", "green", "red"];
 /** The smallest width of a note, in pixels; its height can be half of that. */
-export const smallestNote = 100;
+export const minNoteWidth = 100;
 
 const generatedIdPrefix = "~"; // of the ids that the editor gives to edges without one; these are not saved
 const noteIdPrefix = "~note:";
@@ -78,8 +78,8 @@ function readNotes(nodes: GraphNode[], others: unknown): Note[] {
       text: note.text,
       x: numberOf(note.x, 0),
       y: numberOf(note.y, 0),
-      width: Math.max(smallestNote, numberOf(note.width, 240)),
-      height: Math.max(smallestNote / 2, numberOf(note.height, 120)),
+      width: Math.max(minNoteWidth, numberOf(note.width, 240)),
+      height: Math.max(minNoteWidth / 2, numberOf(note.height, 120)),
       ...(noteColors.includes(note.color) && note.color && { color: note.color }),
     }));
 }

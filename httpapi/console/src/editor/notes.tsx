@@ -4,7 +4,7 @@ import { memo } from "preact/compat";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { Icon } from "../ui";
-import { type Note, noteColors, smallestNote } from "./graph";
+import { type Note, noteColors, minNoteWidth } from "./graph";
 import type { NoteShape } from "./shapes";
 import type { Editor } from "./state";
 
@@ -33,8 +33,8 @@ export const NoteNode = memo(function NoteNode({ data: { note, editor }, selecte
       {editable && (
         <NodeResizer
           isVisible={selected}
-          minWidth={smallestNote}
-          minHeight={smallestNote / 2}
+          minWidth={minNoteWidth}
+          minHeight={minNoteWidth / 2}
           onResizeEnd={onResizeEnd}
         />
       )}

@@ -61,19 +61,19 @@ export default function Cluster() {
 }
 
 function Summary({ nodes }: { nodes: Node[] }) {
-  const alive = nodes.filter((node) => node.alive);
-  const agents = alive.reduce((sum, node) => sum + node.agents, 0);
+  const online = nodes.filter((node) => node.alive);
+  const agents = online.reduce((sum, node) => sum + node.agents, 0);
   return (
     <p class="muted">
-      {plural(alive.length, "server")} {alive.length === 1 ? "has" : "share"} {plural(agents, "agent")}. Any of them can
-      serve any agent.
+      {plural(online.length, "server")} {online.length === 1 ? "has" : "share"} {plural(agents, "agent")}. Any of them
+      can serve any agent.
     </p>
   );
 }
 
 /** The servers to which an agent can be moved from a server. */
 const targetsFor = (nodes: Node[], from: string) =>
-  nodes.filter(({ id, alive, leaving }) => alive && !leaving && id !== from);
+  nodes.filter(({ id, alive: online, leaving }) => online && !leaving && id !== from);
 
 function confirmDraining({ id, name, agents }: Node, reload: () => Promise<void>) {
   const consequence = agents ? (
@@ -135,8 +135,8 @@ const serverColumns: Column<Node>[] = [
   {
     title: "Lag",
     class: "number",
-    cell: ({ alive, lag_ms }) =>
-      alive ? <span title="Longest wait of a commit for the database in the last second">{span(lag_ms)}</span> : "–",
+    cell: ({ alive: online, lag_ms }) =>
+      online ? <span title="Longest wait of a commit for the database in the last second">{span(lag_ms)}</span> : "–",
   },
   { title: "Last seen", cell: ({ seen_at }) => <When time={seen_at} /> },
   { title: "Version", cell: ({ version }) => <bdi>{version}</bdi> },
@@ -145,8 +145,8 @@ const serverColumns: Column<Node>[] = [
 /** The lag in milliseconds from which on a server is called slow. */
 const maxLag = 1000;
 
-function State({ node: { alive, leaving, reason, agents, lag_ms } }: { node: Node }) {
-  if (!alive) return <Badge tone="bad">gone</Badge>;
+function State({ node: { alive: online, leaving, reason, agents, lag_ms } }: { node: Node }) {
+  if (!online) return <Badge tone="bad">gone</Badge>;
   if (!leaving) return lag_ms > maxLag ? <Badge tone="warn">slow</Badge> : <Badge tone="good">alive</Badge>;
   if (reason === "disk_full")
     return (
@@ -186,7 +186,7 @@ function useAgents(nodes: Node[]) {
 
 function Agents({ nodes, moved }: { nodes: Node[]; moved: () => Promise<void> }) {
   const { found, search, node } = useAgents(nodes);
-  const options = nodes.filter(({ alive, agents }) => alive || agents > 0).map(({ id, name }) => [id, name]);
+  const options = nodes.filter(({ alive: online, agents }) => online || agents > 0).map(({ id, name }) => [id, name]);
   const reload = async () => {
     await Promise.all([moved(), found.reload()]);
   };

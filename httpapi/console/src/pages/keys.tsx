@@ -209,7 +209,7 @@ type NewKeyProps = {
   close: () => void;
   /** The server has no key yet, and is open until it has one. */
   first: boolean;
-  /** Whether strangers may read the default agent is to be decided with the key. */
+  /** What callers without a key may read is to be decided with the key. */
   asks: boolean;
   /** What those can do who have no key. */
   anonymousAccess: string;

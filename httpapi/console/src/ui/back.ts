@@ -30,7 +30,7 @@ addEventListener("popstate", () => {
   settle();
 });
 
-/** Calls close when a person goes back, or to another page; not while it is firm, and never with off. */
+/** Calls close when a person goes back, or to another page; not while it is persistent, and never while disabled. */
 export function useBack(
   close: () => void,
   { persistent, disabled }: { persistent?: boolean; disabled?: boolean } = {},

@@ -8,7 +8,7 @@ import { Button } from "./button";
 import { Icon, type IconName } from "./icon";
 import { showToast } from "./toast";
 
-/** A dialog over the page; close is called by Escape, the cross and a click beside it, unless it is firm. */
+/** A dialog over the page; close is called by Escape, the cross and a click beside it, unless it is persistent. */
 export function Dialog({
   title,
   close,

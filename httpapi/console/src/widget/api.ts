@@ -107,11 +107,11 @@ export type ChatEvent =
   | { event: "message"; data: Message };
 
 /** Reads the events of the conversation behind a message until they end. */
-export async function follow(after: number, signal: AbortSignal, each: (heard: ChatEvent) => void) {
+export async function follow(after: number, signal: AbortSignal, each: (event: ChatEvent) => void) {
   const last = after ? String(after) : "";
-  const take = (e: { event: string; data: unknown }) => each(e as ChatEvent);
+  const onEvent = (e: { event: string; data: unknown }) => each(e as ChatEvent);
   const address = new URL(`${at}/stream`, location.href);
-  if (await readSocket(address, { token: storage.get("token"), after: last, signal }, take)) return;
+  if (await readSocket(address, { token: storage.get("token"), after: last, signal }, onEvent)) return;
   const headers: Record<string, string> = last ? { "Last-Event-ID": last } : {};
-  await readEvents(await call("GET", "stream", { signal, headers }), take);
+  await readEvents(await call("GET", "stream", { signal, headers }), onEvent);
 }

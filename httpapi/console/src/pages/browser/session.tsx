@@ -109,7 +109,7 @@ function useLive(session: OpenSession, tab: string, own?: Takeover): Live | unde
   return live;
 }
 
-/** Returns a new link to the live view; throws Over where it can be had no more. */
+/** Returns a new link to the live view; throws LiveViewEnded where it can be had no more. */
 async function getLiveLink(id: string) {
   try {
     return (await get(at(id, "live-view"))).url;
@@ -336,7 +336,7 @@ function TakeoverCard({ takeover, own, id, begin, reload }: TakeoverCardProps) {
   const [note, setNote] = useState("");
   const { takeover_id, takeover_url, reason } = takeover;
   const active = takeover.status === "active";
-  const handBack = async () => {
+  const endTakeover = async () => {
     await post(at(id, "takeover", takeover_id, "complete"), { note });
     showToast("Handed back: the agent continues.");
     await reload();
@@ -361,7 +361,7 @@ function TakeoverCard({ takeover, own, id, begin, reload }: TakeoverCardProps) {
             value={note}
             onInput={(e) => setNote(e.currentTarget.value)}
           />
-          <Button kind="primary" onClick={handBack}>
+          <Button kind="primary" onClick={endTakeover}>
             Hand back
           </Button>
         </>

@@ -116,8 +116,8 @@ export function movedTimes(task: API.Task, t: Task, start: Date, end: Date, scop
   let first = start;
   if (scope === "all") {
     const begins = wallTimeOf(task.start_time, task.timezone).slice(0, 10);
-    const along = task.recurrence_days.length < 2 || movesFirst(task, begins, from.slice(0, 10));
-    first = instantOf(`${along ? addDays(begins, by) : begins}T${to.slice(11)}`, task.timezone);
+    const movesTogether = task.recurrence_days.length < 2 || movesFirst(task, begins, from.slice(0, 10));
+    first = instantOf(`${movesTogether ? addDays(begins, by) : begins}T${to.slice(11)}`, task.timezone);
   }
   return { start_time: first.toISOString(), end_time: new Date(first.getTime() + lasts).toISOString(), ...days };
 }

@@ -112,20 +112,20 @@ const errorOf = (data: Pick<Streamed, "error">) =>
 function receiver(turn: Turn) {
   let waiting = "";
   let frame = 0;
-  let began = false;
+  let started = false;
   const flush = () => {
     frame = 0;
     turn.text.value += waiting;
     waiting = "";
   };
   return ({ event, data }: ServerEvent<Streamed>) => {
-    if (!began)
+    if (!started)
       batch(() => {
         turn.text.value = "";
         turn.tools.value = [];
         turn.disconnected.value = false;
       });
-    began = true;
+    started = true;
     if (event === "waiting") turn.waiting.value = (data.pending_sources ?? []).map((s) => s.name);
     else if (turn.waiting.value.length) turn.waiting.value = [];
     if (event === "delta") {

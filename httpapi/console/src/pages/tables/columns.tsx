@@ -181,7 +181,7 @@ type ColumnProps = {
 function ColumnEditor({ column, index, count, issue, set, move, remove }: ColumnProps) {
   const number = index + 1;
   const title = column.name || number;
-  const correctName = (name: string) => {
+  const suggestedName = (name: string) => {
     if (name && !/^[A-Za-z][A-Za-z0-9_]*$/.test(name)) set({ name: slug(name, "column") });
   };
   return (
@@ -192,7 +192,7 @@ function ColumnEditor({ column, index, count, issue, set, move, remove }: Column
         placeholder="name"
         aria-invalid={Boolean(issue)}
         onInput={(e) => set({ name: e.currentTarget.value })}
-        onBlur={(e) => correctName(e.currentTarget.value)}
+        onBlur={(e) => suggestedName(e.currentTarget.value)}
       />
       <select
         aria-label={`Type of column ${number}`}
