@@ -29,8 +29,8 @@ function edgesBetween(nodes: GraphNode[], edges: GraphEdge[]): GraphEdge[] {
 }
 
 /**
- * Merges two changes of the same graph node by node. Where both sides changed a node, the local one is kept and the conflict is
- * listed.
+ * Merges two changes of the same graph node by node. Where both sides changed a node, the local one is kept and the
+ * conflict is listed.
  */
 export function merge(base: NodesAndEdges, local: NodesAndEdges, remote: NodesAndEdges): Merged {
   const baseNodes = byId(base.nodes);
