@@ -214,7 +214,7 @@ func (s *Server) showFormIssues(c echo.Context, f *openForm, sent *submission, i
 
 func (s *Server) showThanks(c echo.Context, f *openForm) error {
 	if wantsJSON(c.Request()) {
-		return rest.WriteJSON(c, http.StatusOK, incomingWebhookOut{Status: agent.ExecutionRunning})
+		return rest.WriteJSON(c, http.StatusOK, hookOut{Status: agent.ExecutionRunning})
 	}
 	return sendPage(c, http.StatusOK, formView{Title: f.Title, Done: cmp.Or(f.Success, "Thank you, this was sent.")})
 }
@@ -250,7 +250,7 @@ func (s *Server) submit(call *rest.Call, form *openForm, sent *submission, value
 	case started.Response != nil:
 		return s.answerForm(call.HTTP, form, started.Response)
 	case wantsJSON(call.HTTP.Request()) && !started.Repeated:
-		return rest.WriteJSON(call.HTTP, http.StatusOK, incomingWebhookOut{
+		return rest.WriteJSON(call.HTTP, http.StatusOK, hookOut{
 			started.Execution.ID,
 			started.Execution.Status,
 		})

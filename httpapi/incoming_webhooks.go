@@ -29,8 +29,9 @@ type incomingWebhookIn struct {
 	ID string `path:"workflowId" doc:"Id of the workflow." example:"workflow-06f1q2s3t4v5a6b7c8d9"`
 }
 
-// incomingWebhookOut is the response of a webhook whose workflow has no webhook-response.
-type incomingWebhookOut struct {
+// hookOut is the response of an incoming webhook whose workflow has no webhook-response.
+// Its name is that of its schema, HookDetails.
+type hookOut struct {
 	ExecutionID string                `json:"execution_id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	Status      agent.ExecutionStatus `json:"status" enum:"queued,running,complete,errored,terminated" example:"running"`
 }
@@ -96,7 +97,7 @@ func (s *Server) callIncomingWebhook(call *rest.Call) error {
 	if started.Response != nil {
 		return answerIncomingWebhook(call.HTTP, started.Response)
 	}
-	return rest.WriteJSON(call.HTTP, http.StatusOK, incomingWebhookOut{started.Execution.ID, started.Execution.Status})
+	return rest.WriteJSON(call.HTTP, http.StatusOK, hookOut{started.Execution.ID, started.Execution.Status})
 }
 
 // admitIncomingWebhook checks that the caller may start the workflow: with the
@@ -155,7 +156,7 @@ func (s *Server) repeatIncomingWebhook(c *rest.Call, key, replay string) error {
 			return answerIncomingWebhook(c.HTTP, &results[i])
 		}
 	}
-	return rest.WriteJSON(c.HTTP, http.StatusOK, incomingWebhookOut{x.ID, x.Status})
+	return rest.WriteJSON(c.HTTP, http.StatusOK, hookOut{x.ID, x.Status})
 }
 
 // incomingPayload returns {method, query, headers, body} and the fields of a body

@@ -375,7 +375,7 @@ func (s *Server) api() []*rest.Route {
 			Accepts("application/json", "application/x-www-form-urlencoded", "text/plain").
 			BodyUpTo(maxIncomingBody).
 			Answers("*/*").
-			Returns(incomingWebhookOut{}).
+			Returns(hookOut{}).
 			Fails(agent.CodeConflict, agent.CodeFileTooLarge, agent.CodeBudget),
 		rest.JSON("GET", "/agents/{id}/gateways", 200, "List gateways", s.listGateways),
 		rest.JSON("POST", "/agents/{id}/gateways", 201, "Create a gateway to a platform; its webhook secret is only shown once", s.createGateway).
