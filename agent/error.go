@@ -62,10 +62,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Because returns e with err as its cause, for the log.
+// Because returns a copy of e with err as its cause, for the log: e may be shared, or in
+// err's chain.
 func (e *Error) Because(err error) *Error {
-	e.Err = err
-	return e
+	caused := *e
+	caused.Err = err
+	return &caused
 }
 
 // With returns a copy of e with one more detail: e may be shared by requests.

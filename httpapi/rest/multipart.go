@@ -82,8 +82,8 @@ func (f *FilePartReader) next(name string, fields map[string]string) error {
 			return err
 		}
 		part, err := f.form.NextPart()
-		if errors.Is(err, io.EOF) {
-			return nil
+		if errors.Is(err, io.EOF) && errors.Unwrap(err) == nil {
+			return nil // a wrapped EOF is a form that was cut short
 		} else if err != nil {
 			return brokenForm(err)
 		}

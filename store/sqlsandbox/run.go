@@ -171,8 +171,8 @@ func (c *Conn) clientError(
 	err error,
 ) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
-	if !ok {
-		return err
+	if _, refused := errors.AsType[*agent.Error](err); refused || !ok {
+		return err // the guard's refusal is the client's error already
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
