@@ -170,7 +170,7 @@ func TestDescribedRequests(t *testing.T) {
 	} {
 		t.Run(tc.method+" "+tc.path, func(t *testing.T) {
 			_, place := d.find("paths", tc.path, tc.method, "requestBody", "content", "application/json", "schema")
-			schema, err := d.schemas.Compile("openapi.json#" + place)
+			schema, err := d.schema(place)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -49,6 +49,9 @@ var readDescription = sync.OnceValues(func() (*described, error) {
 	return d, d.schemas.AddResource("openapi.json", document)
 })
 
+// pointerEscapes escapes a key in a JSON pointer.
+var pointerEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
 // find follows keys in the document, and references on the way; it also returns the place
 // where it ended, as a JSON pointer.
 func (d *described) find(keys ...string) (any, string) {
@@ -60,7 +63,7 @@ func (d *described) find(keys ...string) (any, string) {
 			return nil, place
 		}
 		value = object[key]
-		place += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+		place += "/" + pointerEscapes.Replace(key)
 		if object, ok := value.(map[string]any); ok {
 			if ref, ok := object["$ref"].(string); ok && key != "schema" {
 				return d.find(append(
@@ -79,12 +82,17 @@ func (d *described) operation(r *rest.Route) map[string]any {
 	return object
 }
 
+// schema returns the schema at a place of the document.
+func (d *described) schema(place string) (*jsonschema.Schema, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.schemas.Compile("openapi.json#" + place)
+}
+
 // check validates a value against the schema at a place of the document.
 func (d *described) check(tb testing.TB, what, place string, value any) {
 	tb.Helper()
-	d.mu.Lock()
-	schema, err := d.schemas.Compile("openapi.json#" + place)
-	d.mu.Unlock()
+	schema, err := d.schema(place)
 	if err != nil {
 		tb.Fatalf("%s: %v", what, err)
 	}
@@ -350,7 +358,7 @@ func TestDescriptionOfOptionalFields(t *testing.T) {
 		}
 		d.check(t, good, place, value)
 	}
-	schema, err := d.schemas.Compile("openapi.json#" + place)
+	schema, err := d.schema(place)
 	if err != nil {
 		t.Fatal(err)
 	}
