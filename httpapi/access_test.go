@@ -35,6 +35,7 @@ func openWith(t *testing.T, change func(*Options)) (*testClient, *Server) {
 // openFolderWith is openWith on a data folder that the test has prepared.
 func openFolderWith(t *testing.T, path string, change func(*Options)) (*testClient, *Server) {
 	t.Helper()
+	inParallel(t)
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	folder, err := store.Open(store.Options{Path: path, Log: quiet})
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync"
 	"testing"
 
 	"satchel/browser"
@@ -29,10 +31,34 @@ const (
 	handbook = apitest.Handbook
 )
 
+// parallel are the tests that run in parallel.
+var parallel sync.Map
+
+// inParallel makes a test run in parallel with others, unless it does already. Subtests,
+// fuzz tests and benchmarks run as before.
+func inParallel(tb testing.TB) {
+	tb.Helper()
+	t, ok := tb.(*testing.T)
+	if !ok || strings.Contains(t.Name(), "/") {
+		return
+	}
+	if _, running := parallel.LoadOrStore(t.Name(), true); !running {
+		t.Cleanup(func() { parallel.Delete(t.Name()) }) // it may run again
+		t.Parallel()
+	}
+}
+
+// openParts starts the parts of a service, for a test that runs in parallel with others.
+func openParts(tb testing.TB) apitest.Parts {
+	tb.Helper()
+	inParallel(tb)
+	return apitest.Open(tb)
+}
+
 // openService creates a complete service with rate limits off.
 func openService(tb testing.TB) (*store.Folder, *Server) {
 	tb.Helper()
-	server := newService(apitest.Open(tb))
+	server := newService(openParts(tb))
 	return server.folder, server
 }
 

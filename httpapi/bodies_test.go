@@ -25,7 +25,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"satchel/agent"
-	"satchel/httpapi/apitest"
 	"satchel/httpapi/rest"
 )
 
@@ -33,7 +32,7 @@ import (
 // an owner of it. Strangers may read the default agent.
 func newClosedServer(t *testing.T) (c *proxiedServer, owner *testClient) {
 	t.Helper()
-	parts, proxy := apitest.Open(t), newIdentityProxy(t)
+	parts, proxy := openParts(t), newIdentityProxy(t)
 	server := New(Options{
 		Parts:       Parts(parts),
 		Verifier:    proxy.Verifier,

@@ -48,7 +48,6 @@ func TestRogueProviders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	t.Parallel()
 	c, r := newTestClient(t), newBadProvider(t)
 	c.must(
 		t,

@@ -9,7 +9,6 @@ import (
 // TestConsoleHoldings: the list of agents says what each has, also of files that are
 // closed, which it does not open.
 func TestConsoleHoldings(t *testing.T) {
-	t.Parallel()
 	c := newTestClient(t)
 	c.upload(t, "/api/agents/default/sources", "handbook.md", "# Handbook\n", nil)
 	c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)
@@ -28,7 +27,6 @@ func TestConsoleHoldings(t *testing.T) {
 // TestVersionsCountExecutions: each version of a workflow says how often it was
 // executed and how often that failed, without tests.
 func TestVersionsCountExecutions(t *testing.T) {
-	t.Parallel()
 	c := newTestClient(t)
 	graph := func(code string) string {
 		return `[{"id":"t","type":"trigger"},{"id":"c","type":"code","data":{"code":"` + code + `"}}]`

@@ -102,7 +102,6 @@ func TestForeignPagesOverTheWholeTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	t.Parallel()
 	open, openServer := openWith(t, func(*Options) {})
 	unlocked, unlockedServer := openWith(t, func(o *Options) { o.NoAuth = true })
 	unlockedKey := unlocked.withKey(t, agent.RoleOwner, "*")
@@ -305,7 +304,6 @@ func TestForeignHooks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	t.Parallel()
 	c := newTestClient(t)
 	hook := func(auth string) string {
 		made := c.must(

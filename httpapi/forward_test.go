@@ -32,6 +32,7 @@ type fakeNode struct {
 func newCluster(t *testing.T) (first, second *fakeNode) {
 	t.Helper()
 	var nodes []*fakeNode
+	inParallel(t)
 	one, two := apitest.NewCluster(t, func(parts apitest.Parts) string {
 		server := newService(parts)
 		ts := httptest.NewServer(server.Handler())

@@ -37,7 +37,7 @@ const ownerEmail = "owner@example.com"
 
 func newGuardedServer(t *testing.T, defaultRole agent.Role) *guardedServer {
 	t.Helper()
-	proxy, parts := newIdentityProxy(t), apitest.Open(t)
+	proxy, parts := newIdentityProxy(t), openParts(t)
 	server := New(Options{
 		Parts:       Parts(parts),
 		Verifier:    proxy.Verifier,

@@ -1021,7 +1021,6 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	t.Parallel()
 	h := newRedirectFixture(t)
 	count := 0
 	for _, group := range []struct {

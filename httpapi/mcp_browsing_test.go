@@ -17,7 +17,6 @@ func TestMCPInstructions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	t.Parallel()
 	ts := newTestServer(t)
 	m := newModelServer(t, func(_ int, asked map[string]any) string {
 		return `{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` +

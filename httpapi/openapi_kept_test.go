@@ -83,7 +83,6 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long, and not about concurrency")
 	}
-	t.Parallel()
 	w := newContractClient(t)
 	for _, path := range []string{
 		"/health", "/ready", "/version", "/openapi.json", "/console", "/node-types", "/templates", "/agents",

@@ -19,7 +19,6 @@ import (
 
 	"satchel/agent"
 	"satchel/browser/install/installtest"
-	"satchel/httpapi/apitest"
 )
 
 // world is everything outside: it records what it was sent and repeats it.
@@ -242,7 +241,7 @@ func TestStrangersReadNoTokens(t *testing.T) {
 func openToViewers(t *testing.T) *testServer {
 	t.Helper()
 	server := New(Options{
-		Parts:       Parts(apitest.Open(t)),
+		Parts:       Parts(openParts(t)),
 		DefaultRole: agent.RoleViewer,
 		CORSOrigins: []string{"*"},
 		MaxUpload:   25 << 20,
