@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -16,11 +17,24 @@ import (
 type testClient struct {
 	url    string
 	folder *store.Folder
+	agent  *store.DB // which the address serves as the default agent; nil for this one itself
 	header http.Header
 }
 
-// newTestClient starts a service without access control.
-func newTestClient(tb testing.TB) *testClient {
+// db returns the agent that the address serves as the default one.
+func (c *testClient) db() *store.DB {
+	return cmp.Or(c.agent, c.folder.Default())
+}
+
+// newTestClient returns a client of the shared service for an agent of the test's own.
+func newTestClient(t *testing.T) *testClient {
+	t.Helper()
+	return newSharedClient(t, sharedServer(t))
+}
+
+// newOwnClient starts a service without access control, for tests of keys, of all agents,
+// or of the default one.
+func newOwnClient(tb testing.TB) *testClient {
 	tb.Helper()
 	folder, server := openService(tb)
 	ts := httptest.NewServer(server.Handler())
@@ -118,7 +132,7 @@ func invalid(field string) map[string]any {
 func code(code string) map[string]any { return map[string]any{"error.code": code} }
 
 func TestBadInput(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	long := strings.Repeat("x", 300)
 	c.must(t, 201, "POST", "/api/agents", `{"name":"taken"}`)
 	contact := c.must(

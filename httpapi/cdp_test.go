@@ -13,7 +13,7 @@ import (
 // TestCDPSocket connects clients of the DevTools protocol to two sessions.
 func TestCDPSocket(t *testing.T) {
 	installtest.Need(t)
-	ts := newTestServer(t)
+	ts := newOwnServer(t)
 	key := func(role string) string {
 		t.Helper()
 		return ts.must(

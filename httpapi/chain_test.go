@@ -46,7 +46,7 @@ func TestExecutionsThatCallThisServer(t *testing.T) {
 				"edges":[{"source":"t","target":"h"},{"source":"h","target":"r"}]}`)
 			id := made["id"].(string)
 			c.must(t, 200, "POST", workflows+"/execute?wait=30", `{"workflow_id":"`+id+`"}`)
-			list, _, err := c.folder.Default().Executions(
+			list, _, err := c.db().Executions(
 				t.Context(),
 				store.ExecutionFilter{WorkflowID: id},
 				store.Page{Limit: 100},
@@ -73,7 +73,7 @@ func TestExecutionsThatCallThisServer(t *testing.T) {
 			{"id":"h","type":"http-request","data":{"method":"POST","url":"`+c.url+`/api/agents/default/contacts","body":{"name":"Ada"}}}],"edges":[{"source":"t","target":"h"}]}`)
 		ran := c.must(t, 200, "POST", workflows+"/execute?wait=20", `{"workflow_id":"`+made["id"].(string)+`"}`)
 		root, _ := at(ran, "root_id").(string)
-		events, err := c.folder.Default().Events(t.Context(), 0, 1000)
+		events, err := c.db().Events(t.Context(), 0, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}

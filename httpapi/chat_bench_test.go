@@ -112,7 +112,7 @@ func BenchmarkChatTurn(b *testing.B) {
 	for _, size := range []struct{ messages, chunks int }{{0, 0}, {1000, 0}, {1000, 10_000}} {
 		b.Run(fmt.Sprintf("messages=%d/chunks=%d", size.messages, size.chunks), func(b *testing.B) {
 			p := newFastProvider(b)
-			c := newTestClient(b)
+			c := newOwnClient(b)
 			db := c.folder.Default()
 			c.must(
 				b,

@@ -266,10 +266,11 @@ func TestOpenAIRoutes(t *testing.T) {
 		return "Hello there."
 	})
 	models := c.must(t, 200, "GET", "/api/agents/default/v1/models", "")
-	if at(models, "data.0.id") != "default" || at(models, "data.0.object") != "model" {
+	name := c.db().Agent().Name
+	if at(models, "data.0.id") != name || at(models, "data.0.object") != "model" {
 		t.Errorf("%v", models)
 	}
-	const ask = `"model":"default","messages":[{"role":"developer","content":"Be brief."},{"role":"user",` +
+	ask := `"model":"` + name + `","messages":[{"role":"developer","content":"Be brief."},{"role":"user",` +
 		`"content":[{"type":"text","text":"Hi"}]}]`
 	plain := c.must(t, 200, "POST", "/api/agents/default/v1/chat/completions", `{`+ask+`}`)
 	if at(plain, "choices.0.message.content") != "Hello there." ||

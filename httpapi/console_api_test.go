@@ -83,11 +83,11 @@ func createTakeover(t *testing.T, db *store.DB) agent.Takeover {
 // TestWaiting checks that approvals with their templates filled, takeovers and handovers
 // are listed and counted until a person has dealt with them.
 func TestWaiting(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	workflow := approvalWorkflow(t, c)
 	execution := executeToApproval(t, c, workflow, `{"amount":20,"who":"Ada"}`)
 	conversation := createHandover(t, c)
-	took := createTakeover(t, c.folder.Default())
+	took := createTakeover(t, c.db())
 
 	got := c.must(t, 200, "GET", "/api/agents/default/waiting", "")
 	kinds := map[any]map[string]any{}
@@ -154,7 +154,7 @@ func TestWaiting(t *testing.T) {
 		"/api/agents/default/conversations/"+conversation+"/messages",
 		`{"role":"assistant","content":"Here I am"}`,
 	)
-	if _, err := c.folder.Default().MoveTakeover(
+	if _, err := c.db().MoveTakeover(
 		t.Context(),
 		took.SessionID,
 		took.ID,
@@ -170,7 +170,7 @@ func TestWaiting(t *testing.T) {
 // TestConsole checks that a page starts with the caller's identity and the agents they
 // may see.
 func TestConsole(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	for _, name := range []string{"c", "a", "B"} {
 		if _, err := c.folder.CreateAgent(t.Context(), agent.Agent{Name: name}, ""); err != nil {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 // TestConsoleHoldings: the list of agents says what each has, also of files that are
 // closed, which it does not open.
 func TestConsoleHoldings(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	c.upload(t, "/api/agents/default/sources", "handbook.md", "# Handbook\n", nil)
 	c.must(t, 201, "POST", "/api/agents/default/conversations", `{}`)
 	c.must(t, 201, "POST", "/api/agents/default/conversations", `{"status":"resolved"}`)

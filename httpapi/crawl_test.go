@@ -71,7 +71,7 @@ func (c *testClient) waitIndexed(t *testing.T, path string) (source map[string]a
 }
 
 func TestCrawl(t *testing.T) {
-	c, site := newTestClient(t), newSite(t)
+	c, site := newOwnClient(t), newSite(t)
 	sources := "/api/agents/default/sources"
 	a := c.send(t, "POST", sources+"/crawl", `{"url":"`+site.URL+`","name":"Harbour","maxDepth":2}`)
 	id := fmt.Sprint(a.json["id"])

@@ -333,12 +333,12 @@ func TestTokensAreRenewedOnce(t *testing.T) {
 // sealedTokensAge makes the tokens of a credential look one hour old.
 func (c *testClient) sealedTokensAge(t *testing.T, at string) {
 	t.Helper()
-	o, err := c.folder.Default().OpenCredential(t.Context(), strings.TrimPrefix(at, credentialsAt+"/"))
+	o, err := c.db().OpenCredential(t.Context(), strings.TrimPrefix(at, credentialsAt+"/"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Tokens.IssuedAt.Time = o.Tokens.IssuedAt.Add(-3600e9)
-	if err := c.folder.Default().PutTokens(t.Context(), o, o.Tokens, ""); err != nil {
+	if err := c.db().PutTokens(t.Context(), o, o.Tokens, ""); err != nil {
 		t.Fatal(err)
 	}
 }

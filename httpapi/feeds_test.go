@@ -13,7 +13,7 @@ import (
 const sourcesPath = "/api/agents/default/sources"
 
 func TestDatabaseSource(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	contacts := map[string]string{}
 	for name, notes := range map[string]string{
 		"Ada": "keeps bees on the roof",

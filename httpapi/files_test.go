@@ -105,7 +105,7 @@ func TestBatch(t *testing.T) {
 }
 
 func TestUploads(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	sources := "/api/agents/default/sources"
 	for _, tc := range []struct {
 		name, file, content string

@@ -80,7 +80,7 @@ func (w *contractClient) checkGateways(t *testing.T, agent string) {
 // TestGateway checks a gateway from its creation to its deletion, and looks for its
 // secrets where they must not be.
 func TestGateway(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	resend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer re_plaintext_key" {
 			w.WriteHeader(401)

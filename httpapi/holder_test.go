@@ -24,7 +24,7 @@ import (
 )
 
 // guardedServer is a service with a browser behind an identity proxy, and a session at
-// the shop. The owner of the default agent is a person.
+// the shop. The owner of its agent is a person.
 type guardedServer struct {
 	*testServer
 	proxy   *apitest.IdentityProxy
@@ -37,26 +37,19 @@ const ownerEmail = "owner@example.com"
 
 func newGuardedServer(t *testing.T, defaultRole agent.Role) *guardedServer {
 	t.Helper()
-	proxy, parts := newIdentityProxy(t), openParts(t)
+	proxy := newIdentityProxy(t)
 	server := New(Options{
-		Parts:       Parts(parts),
+		Parts:       sharedServer(t).options.Parts,
 		Verifier:    proxy.Verifier,
 		DefaultRole: defaultRole,
 		PublicURL:   "http://localhost",
 		Log:         slog.New(slog.DiscardHandler),
 	})
-	ts := httptest.NewServer(server.Handler())
-	t.Cleanup(func() {
-		server.Stop()
-		ts.Close()
-	})
+	client := newSharedClient(t, server)
+	t.Cleanup(server.Stop)
 	g := &guardedServer{
-		testServer: &testServer{
-			testClient: &testClient{url: ts.URL, folder: parts.Folder, header: http.Header{}},
-			server:     server,
-			site:       apitest.NewSite(t),
-		},
-		proxy: proxy,
+		testServer: &testServer{testClient: client, server: server, site: apitest.NewSite(t)},
+		proxy:      proxy,
 	}
 	g.addAdmin(t, ownerEmail, agent.RoleOwner)
 	g.owner = g.as(t, ownerEmail)
@@ -77,7 +70,7 @@ func (g *guardedServer) as(t *testing.T, email string) *testClient {
 
 func (g *guardedServer) addAdmin(t *testing.T, email string, role agent.Role) (id string) {
 	t.Helper()
-	made, err := g.folder.Default().CreateAdmin(t.Context(), agent.Admin{Email: email, Role: role})
+	made, err := g.db().CreateAdmin(t.Context(), agent.Admin{Email: email, Role: role})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +83,7 @@ func (g *guardedServer) key(t *testing.T, expires agent.Time) (id string, c *tes
 	k, secret, err := g.folder.CreateKey(t.Context(), agent.Key{
 		Name:      "k",
 		Role:      agent.RoleAdmin,
-		Agents:    []string{agent.DefaultID},
+		Agents:    []string{g.db().ID()},
 		ExpiresAt: expires,
 	})
 	if err != nil {
@@ -473,7 +466,7 @@ func TestSocketsOfDeletedAgents(t *testing.T) {
 // TestSocketsWhenAccessIsClosed makes the first key of an open server: whoever watched
 // without an identity has lost access.
 func TestSocketsWhenAccessIsClosed(t *testing.T) {
-	ts := newTestServer(t)
+	ts := newOwnServer(t)
 	ts.server.guardEvery = 20 * time.Millisecond
 	s := ts.openLoaded(t, "/")
 	path := "/v1/sessions/" + s.ID() + "/logs"
@@ -505,7 +498,7 @@ func TestHolderFollowsDefaultRole(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	h := holder{policy: server.policy, db: c.folder.Default()}
+	h := holder{policy: server.policy, db: c.db()}
 	if role, err := h.role(); role != agent.RoleViewer || err != nil {
 		t.Errorf("by default: %q, %v", role, err)
 	}

@@ -18,7 +18,7 @@ var inboundSerial atomic.Int64
 // as possible, compared with echo returning a constant, and at 500 a second, where the
 // time counts from when a post was due.
 func BenchmarkInbound(b *testing.B) {
-	c := newTestClient(b)
+	c := newOwnClient(b)
 	_, path, platform := c.hooked(b, "default")
 	secret := platform.header.Get("X-Webhook-Secret")
 	c.must(

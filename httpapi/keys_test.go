@@ -175,7 +175,7 @@ func TestKeysCreatedByKeys(t *testing.T) {
 // everybody has on the default agent, or a low one.
 func TestKeysOfPeopleWithoutRole(t *testing.T) {
 	c := newProxiedServer(t, nil) // everybody is admin of the default agent
-	if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{
+	if _, err := c.db().CreateAdmin(t.Context(), agent.Admin{
 		Email: "vera@example.com",
 		Role:  agent.RoleViewer,
 	}); err != nil {

@@ -292,7 +292,7 @@ func TestSocketsRefuse(t *testing.T) {
 
 // TestViewersOnlyWatch closes the server and connects with keys of each role.
 func TestViewersOnlyWatch(t *testing.T) {
-	ts := newTestServer(t)
+	ts := newOwnServer(t)
 	s := ts.openLoaded(t, "/")
 	key := func(role, agents string) string {
 		t.Helper()

@@ -1,7 +1,11 @@
 package httpapi
 
 import (
+	"flag"
+	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"satchel/agent/openapi"
@@ -19,5 +23,14 @@ func TestMain(m *testing.M) {
 		script.RunChild(os.Args[1:]) {
 		return
 	}
-	os.Exit(testenv.Run(m))
+	flag.Parse()
+	if limit := flag.Lookup("test.parallel"); limit.Value.String() == limit.DefValue {
+		_ = limit.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))) // tests mostly wait
+	}
+	code := testenv.Run(m)
+	if err := stopShared(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }

@@ -91,12 +91,12 @@ func TestMCPLogin(t *testing.T) {
 		clear(m.Provider.Access)
 		m.Provider.Fail = "invalid_grant"
 	})
-	o, err := c.folder.Default().OpenCredential(t.Context(), fmt.Sprint(begun["credential_id"]))
+	o, err := c.db().OpenCredential(t.Context(), fmt.Sprint(begun["credential_id"]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Tokens.IssuedAt.Time = o.Tokens.IssuedAt.Add(-3600e9)
-	if err := c.folder.Default().PutTokens(t.Context(), o, o.Tokens, ""); err != nil {
+	if err := c.db().PutTokens(t.Context(), o, o.Tokens, ""); err != nil {
 		t.Fatal(err)
 	}
 	if a := c.must(t, 200, "POST", path+"/call", `{"tool":"open"}`); at(a, "error.code") != "CREDENTIAL_LOGIN" {

@@ -38,7 +38,7 @@ func (w *contractClient) checkMCPServers(t *testing.T, agent string) {
 // TestMCPServers checks a registered server from its creation to its deletion, and looks
 // for its token where it must not be.
 func TestMCPServers(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	server := newMCPServer(t, "sesame-7")
 	a := c.send(
 		t,

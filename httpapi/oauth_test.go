@@ -208,7 +208,7 @@ func TestSignInPageNamesWhoAsked(t *testing.T) {
 // TestCallbackPageSaysWhatIsNext reads the pages after a sign-in. They show
 // names only to the browser of the sign-in.
 func TestCallbackPageSaysWhatIsNext(t *testing.T) {
-	c, p := newTestClient(t), newOAuthProvider(t)
+	c, p := newOwnClient(t), newOAuthProvider(t)
 	at := credentialsAt + "/" + fmt.Sprint(c.must(t, 201, "POST", credentialsAt, p.Login("google"))["id"])
 	link := "/#/agents/" + agent.DefaultID + "/credentials/" + strings.TrimPrefix(at, credentialsAt+"/")
 	location, cookie := c.start(t, at)

@@ -51,7 +51,7 @@ func deltas(t *testing.T, a answer) (text string, pieces int, finish, usage any)
 }
 
 func TestOpenAIModels(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	models := c.must(t, 200, "GET", "/api/agents/default/v1/models", "")
 	if len(models["data"].([]any)) != 1 || at(models, "data.0.id") != "default" || at(models, "data.0.created") == nil {
 		t.Errorf("models: %v", models)

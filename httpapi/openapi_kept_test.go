@@ -23,7 +23,7 @@ type contractClient struct {
 
 func newContractClient(t *testing.T) *contractClient {
 	return &contractClient{
-		testClient: newTestClient(t),
+		testClient: newOwnClient(t),
 		described:  describe(t),
 		seen:       map[*rest.Route]bool{},
 		all:        table(),

@@ -275,7 +275,7 @@ func TestHead(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	c.must(t, 200, "GET", "/api/agents/default", "")
 	a := c.do(t, "GET", "/metrics", http.NoBody, "")
 	for _, line := range []string{

@@ -213,7 +213,7 @@ func TestResponsesStream(t *testing.T) {
 // TestResponsesAreBounded checks that responses are kept up to their age.
 func TestResponsesAreBounded(t *testing.T) {
 	c := newTestClient(t)
-	db := c.folder.Default()
+	db := c.db()
 	put := func(id, previous string) {
 		t.Helper()
 		r := store.Response{
@@ -272,7 +272,7 @@ func TestResponsesCite(t *testing.T) {
 			at(cited[i], "start_index") != json.Number(start) ||
 			at(cited[i], "end_index") != json.Number(strconv.Itoa(end+3)) ||
 			at(cited[i], "title") != "policy.md" ||
-			!strings.HasSuffix(fmt.Sprint(at(cited[i], "url")), "/#/agents/default/knowledge/"+source) {
+			!strings.HasSuffix(fmt.Sprint(at(cited[i], "url")), "/#/agents/"+c.db().ID()+"/knowledge/"+source) {
 			t.Errorf("citation %d is %v", i, cited[i])
 		}
 	}

@@ -146,7 +146,7 @@ func TestStreamKinds(t *testing.T) {
 	if e := s.until(changeOf("gateway", "create")); at(e.data, "row.name") != "g" || at(e.data, "row.config") != nil {
 		t.Errorf("gateway: %+v", e)
 	}
-	took := createTakeover(t, c.folder.Default())
+	took := createTakeover(t, c.db())
 	s.until(changeOf("session", "create"))
 	if e := s.until(changeOf("takeover", "create")); at(e.data, "row.takeover_id") != took.ID {
 		t.Errorf("takeover: %+v", e)
@@ -201,7 +201,7 @@ func TestStreamResumes(t *testing.T) {
 		}
 	}
 	for i := range ringSize + 1 {
-		if _, err := c.folder.Default().CreateContact(t.Context(), agent.ContactChange{
+		if _, err := c.db().CreateContact(t.Context(), agent.ContactChange{
 			Name: agent.Some(fmt.Sprint(i)),
 		}); err != nil {
 			t.Fatal(err)
@@ -224,7 +224,7 @@ func TestStreamMerges(t *testing.T) {
 	began := time.Now()
 	const n = 200
 	for i := range n {
-		if _, err := c.folder.Default().UpdateContact(t.Context(), id, agent.ContactChange{
+		if _, err := c.db().UpdateContact(t.Context(), id, agent.ContactChange{
 			Name: agent.Some(fmt.Sprint("name", i)),
 		}); err != nil {
 			t.Fatal(err)
@@ -286,7 +286,7 @@ func TestStreamEnds(t *testing.T) {
 				}
 			}
 		}
-		if _, err := under.folder.Default().CreateContact(t.Context(), agent.ContactChange{
+		if _, err := under.db().CreateContact(t.Context(), agent.ContactChange{
 			Name: agent.Some("secret"),
 		}); err != nil {
 			t.Fatal(err)
@@ -312,7 +312,7 @@ func TestStreamLimits(t *testing.T) {
 // agent.
 func TestStrangersStreams(t *testing.T) {
 	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
-	if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{
+	if _, err := c.db().CreateAdmin(t.Context(), agent.Admin{
 		Email: "ada@example.com",
 		Role:  agent.RoleAdmin,
 	}); err != nil {
@@ -347,7 +347,7 @@ func TestStrangersStreams(t *testing.T) {
 func TestPresence(t *testing.T) {
 	c := newProxiedServer(t, func(o *Options) { o.DefaultRole = agent.RoleViewer })
 	for _, email := range []string{"ada@example.com", "bob@example.com"} {
-		if _, err := c.folder.Default().CreateAdmin(t.Context(), agent.Admin{
+		if _, err := c.db().CreateAdmin(t.Context(), agent.Admin{
 			Email: email,
 			Role:  agent.RoleViewer,
 		}); err != nil {
@@ -379,7 +379,7 @@ func TestPresence(t *testing.T) {
 	if e := seen.until(named("presence")); e.data["at"] != "" || e.data["stream"] != stream {
 		t.Errorf("left: %+v", e)
 	}
-	if _, err := c.folder.Default().CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("x")}); err != nil {
+	if _, err := c.db().CreateContact(t.Context(), agent.ContactChange{Name: agent.Some("x")}); err != nil {
 		t.Fatal(err)
 	}
 	if e, _ := stranger.next(); e.name != "change" {

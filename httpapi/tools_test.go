@@ -325,7 +325,7 @@ func TestFunctionToolWithoutCode(t *testing.T) {
 		t.Helper()
 		tools, err := agentchat.NewToolbox(agentchat.ToolOptions{}).Tools(
 			t.Context(),
-			c.folder.Default(),
+			c.db(),
 			agentchat.Choice{},
 		)
 		if err != nil {
@@ -368,7 +368,7 @@ func TestToolSwitchedOff(t *testing.T) {
 	}
 	if seen, err := agentchat.NewToolbox(agentchat.ToolOptions{}).Tools(
 		t.Context(),
-		c.folder.Default(),
+		c.db(),
 		agentchat.Choice{},
 	); err != nil || len(seen) != 0 {
 		t.Errorf("models see %v, %v", seen, err)

@@ -65,7 +65,7 @@ func nested(value any, path string) any { return at(value, path) }
 // TestSubscription tests a subscription up to its deliveries, by API and SQL, and looks
 // for its secret where it must not be.
 func TestSubscription(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	url, got := newWebhookTarget(t)
 	made := c.must(t, 201, "POST", "/api/agents/default/webhooks", `{"url":"`+url+`","events":["contact.created"]}`)
 	id, secret := made["id"].(string), made["secret"].(string)

@@ -371,7 +371,7 @@ func TestWidgetDailyLimit(t *testing.T) {
 // TestVisitorsOnly checks that a widget needs its own visitor token, and that the token
 // gives access to nothing else.
 func TestVisitorsOnly(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	id, path, _ := c.createWidget(t, shopWidget)
 	_, other, _ := c.createWidget(t, shopWidget)
 	ada := c.asVisitor(t, path)
@@ -406,7 +406,7 @@ func TestVisitorsOnly(t *testing.T) {
 	if a := ada.send(t, "POST", path+"/email", `{"email":"ada@example.com"}`); a.StatusCode != 204 {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
-	if _, err := c.folder.Default().UpdateGateway(
+	if _, err := c.db().UpdateGateway(
 		t.Context(),
 		id,
 		agent.GatewayChange{Config: agent.Some(agent.GatewayConfigChange{})},
@@ -422,7 +422,7 @@ func TestVisitorsOnly(t *testing.T) {
 // TestWidgetOptions checks that the response has what the console's form shows, and no
 // secret.
 func TestWidgetOptions(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	id, _, secret := c.createWidget(
 		t,
 		`{"allowedOrigins":["https://Shop.example.com/"],"greeting":"Hi","secret":"s3cret-of-mine"}`,

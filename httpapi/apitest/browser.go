@@ -12,6 +12,7 @@ import (
 	"satchel/agent"
 	"satchel/browser"
 	"satchel/browser/install/installtest"
+	"satchel/store"
 )
 
 // Chromium finds Chromium and its driver.
@@ -54,13 +55,22 @@ func NewSite(tb testing.TB) string {
 // OpenSession opens a session of the default agent at an address.
 func (p Parts) OpenSession(tb testing.TB, width, height int, address string) *browser.Session {
 	tb.Helper()
+	return p.OpenSessionOf(tb, p.Folder.Default(), width, height, address)
+}
+
+// OpenSessionOf opens a session of an agent at an address, and ends it with the test.
+func (p Parts) OpenSessionOf(tb testing.TB, db *store.DB, width, height int, address string) *browser.Session {
+	tb.Helper()
 	installtest.Need(tb)
-	row, err := p.Browser.Create(tb.Context(), p.Folder.Default(), agent.SessionOptions{
+	row, err := p.Browser.Create(tb.Context(), db, agent.SessionOptions{
 		Viewport: &agent.Viewport{Width: width, Height: height},
 	})
 	if err != nil {
 		tb.Fatal(err)
 	}
+	tb.Cleanup(func() {
+		_, _ = p.Browser.Close(context.Background(), db, row.ID)
+	})
 	s := p.Browser.Find(row.ID)
 	if err := s.ActivePage().Navigate(tb.Context(), address); err != nil {
 		tb.Fatal(err)
@@ -68,10 +78,17 @@ func (p Parts) OpenSession(tb testing.TB, width, height int, address string) *br
 	return s
 }
 
-// OpenLoaded opens a session at an address and waits until its page has a title.
+// OpenLoaded opens a session of the default agent at an address and waits until its page
+// has a title.
 func (p Parts) OpenLoaded(tb testing.TB, address string) *browser.Session {
 	tb.Helper()
-	s := p.OpenSession(tb, 800, 600, address)
+	return p.OpenLoadedOf(tb, p.Folder.Default(), address)
+}
+
+// OpenLoadedOf is OpenLoaded for any agent.
+func (p Parts) OpenLoadedOf(tb testing.TB, db *store.DB, address string) *browser.Session {
+	tb.Helper()
+	s := p.OpenSessionOf(tb, db, 800, 600, address)
 	changed, end := s.Changes()
 	defer end()
 	for s.ActivePage().Title() == "" {

@@ -55,14 +55,29 @@ type Parts struct {
 	Cluster     cluster.Directory
 }
 
-// Open starts the parts of a service with an empty folder; they may connect to loopback
-// addresses, and stop at the end of the test.
+// Open starts the parts of a service with an empty folder, and stops them at the end of
+// the test.
 func Open(tb testing.TB) Parts {
 	tb.Helper()
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	folder, err := store.Open(store.Options{Path: tb.TempDir(), Log: quiet})
+	parts, stop, err := Start(tb.TempDir())
 	if err != nil {
 		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return parts
+}
+
+// Start starts the parts of a service with an empty folder at a path; they may connect to
+// loopback addresses. The function that it returns stops them.
+func Start(path string) (Parts, func() error, error) {
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	folder, err := store.Open(store.Options{Path: path, Log: quiet})
+	if err != nil {
+		return Parts{}, nil, err
 	}
 	index := vector.New(folder, vector.Local(), quiet)
 	loopback := agent.MustAddressRanges("127.0.0.0/8")
@@ -81,7 +96,7 @@ func Open(tb testing.TB) Parts {
 		Credentials: creds.Find,
 	}))
 	if err := index.Start(context.Background()); err != nil {
-		tb.Fatal(err)
+		return Parts{}, nil, err
 	}
 	crawler := crawl.New(crawl.Options{
 		Env:        store.Env{Folder: folder, Allow: loopback, Log: quiet},
@@ -89,7 +104,7 @@ func Open(tb testing.TB) Parts {
 		Politeness: crawl.Politeness{Delay: -1},
 	})
 	if err := crawler.Start(context.Background()); err != nil {
-		tb.Fatal(err)
+		return Parts{}, nil, err
 	}
 	webhooks := subscription.New(store.Env{
 		Folder:  folder,
@@ -193,7 +208,7 @@ func Open(tb testing.TB) Parts {
 		answerer.Start(context.Background()),
 		dispatcher.Start(context.Background()),
 	); err != nil {
-		tb.Fatal(err)
+		return Parts{}, nil, err
 	}
 	scheduler := schedule.New(schedule.Options{
 		Env: store.Env{
@@ -208,16 +223,16 @@ func Open(tb testing.TB) Parts {
 		}.Runners(),
 	})
 	if err := scheduler.Start(context.Background()); err != nil {
-		tb.Fatal(err)
+		return Parts{}, nil, err
 	}
 	if err := errors.Join(
 		browsers.Start(context.Background()),
 		views.Start(context.Background()),
 		navigator.Start(context.Background()),
 	); err != nil {
-		tb.Fatal(err)
+		return Parts{}, nil, err
 	}
-	tb.Cleanup(func() {
+	stop := func() error {
 		navigator.Stop()
 		views.Stop()
 		browsers.Stop()
@@ -231,10 +246,8 @@ func Open(tb testing.TB) Parts {
 		engine.Stop()
 		scripts.Stop()
 		index.Stop()
-		if err := folder.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+		return folder.Close()
+	}
 	return Parts{
 		Folder:      folder,
 		Gateways:    platforms,
@@ -251,5 +264,5 @@ func Open(tb testing.TB) Parts {
 		Navigator:   navigator,
 		MCP:         servers,
 		Credentials: creds,
-	}
+	}, stop, nil
 }
