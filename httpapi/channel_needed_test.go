@@ -13,7 +13,7 @@ var wireNames = regexp.MustCompile(`chatbot_[ab]|team_chat|community_chat|email_
 // TestMessageNodeNeedsChannel: a node that sends through a platform of which the agent has
 // no channel is a problem of the node, and the workflow cannot be activated.
 func TestMessageNodeNeedsChannel(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	for _, kind := range graph.Types {
 		if kind.Platform() == "" {
 			continue

@@ -27,7 +27,7 @@ func unpack(t *testing.T, a answer) string {
 }
 
 func TestAnswersAreCompressed(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	const root = "/api/agents/default"
 	c.must(t, 201, "POST", "/api/agents", `{"name":"empty"}`)
 	for i := range 40 {

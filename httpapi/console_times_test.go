@@ -50,7 +50,7 @@ func TestConsoleTimes(t *testing.T) {
 
 // TestAgentTimezone creates agents in the time zone of a person.
 func TestAgentTimezone(t *testing.T) {
-	c := newTestServer(t)
+	c := newOwnClient(t)
 	for body, want := range map[string]any{
 		`{"name":"a","timezone":"Asia/Tokyo"}`: "Asia/Tokyo",
 		`{"name":"b"}`:                         "UTC",

@@ -407,7 +407,7 @@ func TestGrantsWithoutAPerson(t *testing.T) {
 // TestCredentialStaysWithItsHosts tries to send a credential to another host in every
 // possible way, and checks that it does not arrive there.
 func TestCredentialStaysWithItsHosts(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	const secret = "sk-live-4711-sesame"
 	var mu sync.Mutex
 	var stolen []string

@@ -9,7 +9,7 @@ import (
 // TestListsByCursor follows meta.cursor to the end of a list that is read from the file
 // and of one that is kept in memory.
 func TestListsByCursor(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	for i := range 5 {
 		c.must(t, 201, "POST", "/api/agents", fmt.Sprintf(`{"name":"agent-%d"}`, i))
 		c.must(t, 201, "POST", "/api/agents/default/contacts", fmt.Sprintf(`{"name":"Contact %d"}`, i%3))

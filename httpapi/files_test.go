@@ -400,7 +400,7 @@ func TestCredentialsOfALeakedBackup(t *testing.T) {
 }
 
 func TestBackupImportFork(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	id := c.must(t, 201, "POST", "/api/agents", `{"name":"bakery","description":"bread"}`)["id"].(string)
 	c.must(t, 201, "POST", "/api/agents/bakery/contacts", `{"name":"Ada"}`)
 	c.must(t, 200, "PUT", "/api/agents/bakery/settings", `{"openai_api_key":"sk-very-secret-value"}`)

@@ -163,7 +163,7 @@ type redirectFixture struct {
 }
 
 func newRedirectFixture(t *testing.T) *redirectFixture {
-	h := &redirectFixture{testClient: newTestClient(t), other: newCaptureServer(t, "")}
+	h := &redirectFixture{testClient: newOwnClient(t), other: newCaptureServer(t, "")}
 	h.home = newCaptureServer(t, h.other.URL)
 	var mailHome, mailOther string
 	h.mailHome, mailHome = newCaptureMailServer(t)

@@ -8,7 +8,7 @@ import (
 // An id in a body that is stored, or used for what is stored, must be that of a record of
 // the agent: anything else is an error that names the field, not a record that does nothing.
 func TestUnknownIDsAreRefused(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t)
 	const at = "/api/agents/default"
 	const document = `{"openapi":"3.0.0","info":{"title":"a","version":"1"},"servers":[{"url":"https://x.example"}],` +
 		`"paths":{"/a":{"get":{"operationId":"a","responses":{"200":{"description":"ok"}}}}}}`
