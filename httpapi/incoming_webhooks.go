@@ -30,7 +30,7 @@ type incomingWebhookIn struct {
 }
 
 // hookOut is the response of an incoming webhook whose workflow has no webhook-response.
-// Its name is that of its schema, HookDetails.
+// It is named for its schema, "HookDetails".
 type hookOut struct {
 	ExecutionID string                `json:"execution_id" example:"execution-06f1q2s3t4v5a6b7c8d9"`
 	Status      agent.ExecutionStatus `json:"status" enum:"queued,running,complete,errored,terminated" example:"running"`

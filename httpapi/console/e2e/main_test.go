@@ -139,7 +139,10 @@ func clearWindow(s *browser.Session) error {
 		method string
 		params map[string]any
 	}{
-		{"Storage.clearDataForOrigin", map[string]any{"origin": left.Scheme + "://" + left.Host, "storageTypes": "all"}},
+		{
+			"Storage.clearDataForOrigin",
+			map[string]any{"origin": left.Scheme + "://" + left.Host, "storageTypes": "all"},
+		},
 		{"Network.clearBrowserCookies", nil},
 		{"Page.resetNavigationHistory", nil},
 	} {
