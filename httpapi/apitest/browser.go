@@ -61,6 +61,19 @@ func (p Parts) OpenSession(tb testing.TB, width, height int, address string) *br
 // OpenSessionOf opens a session of an agent at an address, and ends it with the test.
 func (p Parts) OpenSessionOf(tb testing.TB, db *store.DB, width, height int, address string) *browser.Session {
 	tb.Helper()
+	session := p.StartSession(tb, db, width, height)
+	tb.Cleanup(func() {
+		_, _ = p.Browser.Close(context.Background(), db, session.ID())
+	})
+	if err := session.ActivePage().Navigate(tb.Context(), address); err != nil {
+		tb.Fatal(err)
+	}
+	return session
+}
+
+// StartSession starts a session of an agent that the caller ends.
+func (p Parts) StartSession(tb testing.TB, db *store.DB, width, height int) *browser.Session {
+	tb.Helper()
 	installtest.Need(tb)
 	row, err := p.Browser.Create(tb.Context(), db, agent.SessionOptions{
 		Viewport: &agent.Viewport{Width: width, Height: height},
@@ -68,14 +81,7 @@ func (p Parts) OpenSessionOf(tb testing.TB, db *store.DB, width, height int, add
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		_, _ = p.Browser.Close(context.Background(), db, row.ID)
-	})
-	s := p.Browser.Find(row.ID)
-	if err := s.ActivePage().Navigate(tb.Context(), address); err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return p.Browser.Find(row.ID)
 }
 
 // OpenLoaded opens a session of the default agent at an address and waits until its page

@@ -91,9 +91,7 @@ func openWindow(t *testing.T, width, height int, address string) *browser.Sessio
 	}
 	idle.Unlock()
 	if s == nil {
-		s = shared.OpenSession(t, width, height, address)
-	} else if err := s.ActivePage().Navigate(t.Context(), address); err != nil {
-		t.Fatal(err)
+		s = shared.StartSession(t, shared.Folder.Default(), width, height)
 	}
 	t.Cleanup(func() {
 		if !t.Failed() && clearWindow(s) == nil {
@@ -104,6 +102,9 @@ func openWindow(t *testing.T, width, height int, address string) *browser.Sessio
 			t.Error(err)
 		}
 	})
+	if err := s.ActivePage().Navigate(t.Context(), address); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
