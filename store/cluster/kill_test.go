@@ -301,9 +301,12 @@ func disturb(t *testing.T, pg *pgtest.Server, url string, nodes []*node, all *ac
 		pg.Up()
 	}
 	waited := all.more(t, ids, 20)
+	all.mu.Lock()
+	count := all.count
+	all.mu.Unlock()
 	t.Logf(
 		"round %d: %s %s, all agents are written again after %v; %d acknowledged",
-		round, n.name, harm, waited, all.count,
+		round, n.name, harm, waited, count,
 	)
 	switch harm {
 	case "killed":
