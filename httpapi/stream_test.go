@@ -296,7 +296,7 @@ func TestStreamEnds(t *testing.T) {
 
 // TestStreamLimits checks the limit of streams of a client.
 func TestStreamLimits(t *testing.T) {
-	c := newTestClient(t)
+	c := newOwnClient(t) // other tests hold streams from the same address
 	open := make([]*eventStream, maxClientStreams)
 	for i := range open {
 		open[i] = openEvents(t, c, streamPath, "")
