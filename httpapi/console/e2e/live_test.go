@@ -44,39 +44,64 @@ const pageTimeout = time.Minute
 
 func (p *browserPage) cdp(method string, params map[string]any) map[string]any {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), pageTimeout+30*time.Second)
-	defer cancel()
-	out, err := browser.Within(ctx, func() (any, error) { return p.send(method, params) })
+	fields, err := p.call(method, params)
 	if err != nil {
 		p.t.Fatalf("%s: %v", method, err)
 	}
-	fields, _ := out.(map[string]any)
 	return fields
+}
+
+func (p *browserPage) call(method string, params map[string]any) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(p.t.Context(), pageTimeout+30*time.Second)
+	defer cancel()
+	out, err := browser.Within(ctx, func() (any, error) { return p.send(method, params) })
+	fields, _ := out.(map[string]any)
+	return fields, err
 }
 
 func (p *browserPage) eval(expression string) any {
 	p.t.Helper()
-	result := p.cdp("Runtime.evaluate", map[string]any{
+	value, err := p.evaluate(expression)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return value
+}
+
+func (p *browserPage) evaluate(expression string) (any, error) {
+	p.t.Helper()
+	result, err := p.call("Runtime.evaluate", map[string]any{
 		"expression":    expression,
 		"returnByValue": true,
 		"awaitPromise":  true,
 	})
+	if err != nil {
+		return nil, err
+	}
 	if result["exceptionDetails"] != nil {
 		p.t.Fatalf("%s: %v", expression, result["exceptionDetails"])
 	}
-	return result["result"].(map[string]any)["value"]
+	return result["result"].(map[string]any)["value"], nil
 }
 
 // becomes waits until an expression, or what it promises, is true in the page, and reports
 // whether it was; if not, shows is the text of the page.
 func (p *browserPage) becomes(expression string) (shows any, ok bool) {
 	p.t.Helper()
-	shows = p.eval(fmt.Sprintf(`(async () => {
+	script := fmt.Sprintf(`(async () => {
 		for (const end = performance.now() + %d; ; await new Promise((next) => setTimeout(next, 20))) {
 			try { if (await (%s)) return true; } catch {}
 			if (performance.now() > end) return document.body ? document.body.innerText : "no page";
 		}
-	})()`, pageTimeout.Milliseconds(), expression))
+	})()`, pageTimeout.Milliseconds(), expression)
+	shows, err := p.evaluate(script)
+	// the page was left for another site
+	for err != nil && strings.Contains(err.Error(), "Inspected target navigated") {
+		shows, err = p.evaluate(script)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
 	return shows, shows == true
 }
 
